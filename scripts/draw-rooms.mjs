@@ -28,6 +28,7 @@ const WORDS = {
   audit: 'the trail',
   bootstrap: 'agents ask',
   tell: 'cards, pushes',
+  erase: 'retention',
   relay: 'outbox to queues',
   webhooks: 'deliveries',
   chat: 'commands, links',

@@ -33,6 +33,7 @@ export const FLOORS = {
     'audit',
     'bootstrap',
     'tell',
+    'erase',
     'relay',
     'webhooks',
     'chat',

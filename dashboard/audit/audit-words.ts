@@ -19,6 +19,8 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'approval.cancelled': ['Withdrawn', '{actor} withdrew the request'],
     'approval.consumed': ['Used', '{actor} used the approval'],
     'approval.reminded': ['Reminder', '{actor} reminded the approvers'],
+    'approval.erased': ['Texts erased', '{actor} erased the texts of the request'],
+    'approval.deleted': ['Request deleted', '{actor} deleted the request'],
     'approval.verified': ['Receipt checked', '{actor} checked the receipt: {result}'],
   },
   'API keys': {
@@ -50,6 +52,8 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'user.invited': ['Person invited', '{actor} invited {subject}'],
     'user.enrolled': ['Signed up', '{actor} signed up'],
     'user.changed': ['Profile changed', '{actor} changed the profile of {subject}'],
+    'user.erased': ['Person erased', '{actor} erased {subject}'],
+    'audit.erased': ['Entry erased', '{actor} erased what an entry said'],
     'user.reset': ['Person reset', '{actor} removed all factors and sessions of {subject}'],
     'session.created': ['Signed in', '{actor} signed in'],
     'session.ended': ['Signed out', '{actor} ended a session'],

@@ -115,6 +115,8 @@ function sentenceOf(finding: Finding): string {
       return `Record ${finding.seq} and all later ones are missing: the trail was longer.`
     case 'rewritten':
       return `Record ${finding.seq} has changed: it, or one before it, was rewritten.`
+    case 'erased_untold':
+      return `The contents of record ${finding.seq} are erased, and no later record says so.`
     case 'stray':
       return `The trail's collection contains a document that is not a record: ${finding.id}.`
     case 'not_told':

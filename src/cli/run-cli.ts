@@ -8,6 +8,7 @@ import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import { answers, examples, JSON_OPTION } from './command.ts'
 import { runCompletion, SHELLS } from './completion.ts'
+import type { EraseOptions } from './erase.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
 import type { ListRequestsOptions } from './requests.ts'
 import type { ResetOptions } from './reset-user.ts'
@@ -26,6 +27,7 @@ const load = {
   teamsDoctor: () => import('./doctor/teams.ts'),
   users: () => import('./users.ts'),
   resetUser: () => import('./reset-user.ts'),
+  erase: () => import('./erase.ts'),
   keys: () => import('./keys.ts'),
   audit: () => import('./audit.ts'),
   verify: () => import('./verify-receipt.ts'),
@@ -73,6 +75,7 @@ function createProgram(json: boolean): Command {
     program.command('keys', { hidden: true }).hook('preAction', () => warnOfOldName(json)),
   )
   addAuditCommands(program.command('audit').description('read and check the tamper-evident audit trail'))
+  addEraseCommands(program.command('erase').description('erase the texts of a request, for ever'))
   addVerifyCommand(program)
   addRequestCommands(program.command('requests').description('look at requests, and withdraw them'))
   addWebhookCommands(program.command('webhooks').description('look at deliveries, and send them again'))
@@ -209,14 +212,27 @@ function addUserCommands(user: Command): void {
       ),
     async (options, email) => (await load.resetUser()).runResetUser(email, options),
   )
+  addAccountCommands(user)
+  answers(user.command('list').description('list all people'), async () =>
+    (await load.users()).runListUsers(),
+  )
+}
+
+/** Defines the commands about the account that a person owns. */
+function addAccountCommands(user: Command): void {
   answers(
     user
       .command('quota <email> <requests>')
       .description('set how many requests a month the account of a person may make; 0 for no limit'),
     async (_options, email, requests) => (await load.users()).runSetQuota(email, requests),
   )
-  answers(user.command('list').description('list all people'), async () =>
-    (await load.users()).runListUsers(),
+  answers(
+    user
+      .command('retention <email> <days>')
+      .description(
+        'set after how many days the account of a person erases its finished requests; 0: when the service does',
+      ),
+    async (_options, email, days) => (await load.users()).runSetRetention(email, days),
   )
 }
 
@@ -307,6 +323,17 @@ function addAuditCommands(audit: Command): void {
       )
       .option('--since <head>', 'check only what came after that head, as each night between whole checks'),
     async (options) => (await load.audit()).runAuditCheck(options),
+  )
+}
+
+function addEraseCommands(erase: Command): void {
+  examples(erase, 'countersign erase request <req_id> --dry-run')
+  answers<EraseOptions>(
+    erase
+      .command('request <id>')
+      .description('erase action, context, comments and deliveries of a finished request, and edit its cards')
+      .option('--dry-run', 'only say what there is to erase'),
+    async (options, id) => (await load.erase()).runEraseRequest(id, options),
   )
 }
 

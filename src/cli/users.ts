@@ -11,7 +11,7 @@ import {
   inviteUser,
   renewInvitation,
 } from '../flow/joining/invite-user.ts'
-import { setQuota } from '../flow/people/manage-account.ts'
+import { setQuota, setRetention } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
 import { CliError, type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
 import { checkEmail, checkName, withService } from './with-service.ts'
@@ -212,6 +212,27 @@ export function runSetQuota(address: string, requests: string): Promise<CommandR
     return {
       value: { account_id: id, monthly_quota },
       text: `The account of ${email} (${id}) may make ${most} a month, dry-runs included, from now on.`,
+    }
+  })
+}
+
+/** `countersign user retention`: sets after how many days the account of a person erases its finished requests. */
+export function runSetRetention(address: string, days: string): Promise<CommandResult> {
+  const email = checkEmail(address)
+  if (!/^\d{1,4}$/.test(days))
+    throw usageError(
+      `${JSON.stringify(days)} is not a number of days; give one from 0 (as the service does) to 9999.`,
+    )
+  return withService(async (deps) => {
+    const wanted = setRetention(deps, email, Number(days), { kind: 'cli' })
+    const { id, retention_days = 0 } = await wanted.catch(unknownPerson(email))
+    const when =
+      retention_days === 0
+        ? 'when the service does (RETENTION_DAYS)'
+        : `${retention_days} days after they expire, or sooner if RETENTION_DAYS says so`
+    return {
+      value: { account_id: id, retention_days },
+      text: `The account of ${email} (${id}) erases its finished requests ${when}.`,
     }
   })
 }

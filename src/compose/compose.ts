@@ -283,10 +283,10 @@ function composeSignals(
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
-  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs } = config
+  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs, retention } = config
   return {
     party: { origin: baseUrl, rpId, name: 'Countersign' },
-    settings: { baseUrl, production, noteSameAddress, attemptMs: callbackTimeoutMs },
+    settings: { baseUrl, production, noteSameAddress, retention, attemptMs: callbackTimeoutMs },
   }
 }
 

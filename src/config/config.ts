@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { decodeSecret, weaknessOf } from './credential.ts'
 import { loadDotEnv } from './dot-env.ts'
+import { type Lifetimes, lifetimeVariables, readLifetimes, wholeNumber } from './lifetimes.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
 import { misspeltSettings, publicWarnings, switchWarnings } from './switch-warnings.ts'
@@ -19,7 +20,7 @@ export const SECRET_NAMES = [
 export type SecretName = (typeof SECRET_NAMES)[number]
 
 /** Everything that can be set, read once at start from the environment (and `.env`); documented in `.env.example`. */
-export interface Config {
+export interface Config extends Lifetimes {
   readonly production: boolean
   /** Address to bind; 127.0.0.1 unless set. */
   readonly host: string
@@ -55,8 +56,6 @@ export interface Config {
   readonly noteSameAddress: boolean
   /** Files with authenticator metadata, and with root certificates that replace those of the FIDO Alliance. */
   readonly authenticators: { readonly file: string | undefined; readonly rootsFile: string | undefined }
-  /** When sessions end by themselves: `mostMs` after sign-in, or `idleMs` after their last use. */
-  readonly sessions: { readonly mostMs: number; readonly idleMs: number }
   /** The most API waits and streams that one process holds open at once, and as many dashboard streams besides. */
   readonly maxOpenWaits: number
   /** Undefined: no cards in Slack. */
@@ -92,13 +91,6 @@ const inFull = z
     'must be a path in full; only a shell replaces ~ by the home folder',
   )
 const filePath = inFull.transform((text) => resolve(text))
-
-function wholeNumber(least: number, most: number, otherwise: number, what = '') {
-  const fits = (text: string): boolean =>
-    /^[1-9]\d*$/.test(text) && Number(text) >= least && Number(text) <= most
-  const told = `must be a whole number${what} from ${least} to ${most}`
-  return z.string().refine(fits, told).transform(Number).default(otherwise)
-}
 
 const port = z
   .string()
@@ -146,9 +138,8 @@ const environmentSchema = z.object({
   NOTE_SAME_ADDRESS: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
   FIDO_METADATA_FILE: filePath.optional(),
   FIDO_METADATA_ROOTS: filePath.optional(),
-  SESSION_DAYS: wholeNumber(1, 30, 7, ' of days'),
-  SESSION_IDLE_HOURS: wholeNumber(1, 168, 12, ' of hours'),
   MAX_OPEN_WAITS: wholeNumber(1, 999_999, 10_000),
+  ...lifetimeVariables,
   ...slackVariables,
   ...teamsVariables,
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
@@ -252,11 +243,8 @@ export function readConfig(env: Environment): Config {
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
     noteSameAddress: values.NOTE_SAME_ADDRESS === '1',
     authenticators: Object.freeze({ file: values.FIDO_METADATA_FILE, rootsFile: values.FIDO_METADATA_ROOTS }),
-    sessions: Object.freeze({
-      mostMs: values.SESSION_DAYS * 86_400_000,
-      idleMs: values.SESSION_IDLE_HOURS * 3_600_000,
-    }),
     maxOpenWaits: values.MAX_OPEN_WAITS,
+    ...readLifetimes(values),
     slack,
     teams,
     warnings: Object.freeze([

@@ -35,6 +35,10 @@ export interface Account {
   /** Requests per calendar month (UTC), including sandbox requests; 0 = no limit. */
   monthly_quota: number
   created_at: Date
+  /** Days until the account's finished requests are erased; never longer than the service's own `RETENTION_DAYS`; 0 counts as absent. */
+  retention_days?: number
+  /** All requests made until then are erased. */
+  erased_until?: Date
   /** Set while the account has never had a webhook; removed before the first one is stored. */
   no_webhooks?: true
   /** Grows with every change of name, policy and members. */

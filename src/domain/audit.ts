@@ -12,6 +12,8 @@ export const AUDIT_TYPES = [
   'approval.cancelled',
   'approval.consumed',
   'approval.reminded',
+  'approval.erased',
+  'approval.deleted',
   'approval.verified',
   'webhook.created',
   'webhook.deleted',
@@ -63,6 +65,7 @@ export const AUDIT_TYPES = [
   'delegate.set',
   'delegate.removed',
   'user.changed',
+  'user.erased',
   'user.invited',
   'user.enrolled',
   'user.reset',
@@ -82,6 +85,7 @@ export const AUDIT_TYPES = [
   'store.restored',
   'store.released',
   'approval.released',
+  'audit.erased',
 ] as const
 export type AuditType = (typeof AUDIT_TYPES)[number]
 

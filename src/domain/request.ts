@@ -62,7 +62,7 @@ export interface Vote {
   method: DecisionMethod
   at: Date
   comment: string | null
-  /** RFC 8785 text of the intent to which the challenge and the nonce commit. */
+  /** RFC 8785 text of the intent to which the challenge and the nonce commit; empty once it was erased. */
   intent_json: string
   evidence: Evidence
   receipt?: SignedReceipt
@@ -117,6 +117,8 @@ export interface ApprovalRequest extends MadeAfter {
   /** The context as RFC 8785 text, since BSON would change the values. */
   context_json: string
   context_sha256: string
+  /** 128 random bits in the hash that `approval.created` holds, which says nothing any more once they are erased. */
+  digest_salt?: string
   high_impact: boolean
   /** The relying party for which the decision is meant, in the caller's words; signed, so that others can refuse the receipt. */
   audience?: string
@@ -156,6 +158,10 @@ export interface ApprovalRequest extends MadeAfter {
   remind_at?: Date
   /** When the last reminder of any kind was sent. */
   reminded_at?: Date
+  /** When its texts were erased: the receipts, references and times are left. */
+  erased_at?: Date
+  /** The whole document goes once the trail has the entry about it. */
+  deleting?: true
   /** When the caller last asked for a reminder: only such reminders count against the caller's limit. */
   caller_reminded_at?: Date
   /** Number of reminders of any kind. */
@@ -163,6 +169,23 @@ export interface ApprovalRequest extends MadeAfter {
   callback?: CallbackOutbox
   outbox: OutboxEvent[]
   audit: AuditEntry[]
+}
+
+/** What stands in place of an erased text. */
+export const ERASED = '[erased]'
+export const NO_CONTEXT = {
+  json: '{}',
+  sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+}
+
+/** How long the service keeps things; undefined: for ever. */
+export interface Retention {
+  /** Days from a request's expiry until its texts are erased. */
+  readonly days: number | undefined
+  /** Whole requests are deleted, with receipts and all. */
+  readonly whole: boolean
+  /** Days until the contents of the audit trail's records are erased. */
+  readonly auditDays: number | undefined
 }
 
 /** The changes made by a write that votes on a request or decides it. */

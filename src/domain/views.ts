@@ -116,6 +116,8 @@ export type Verdict =
       at: Date
       /** The request was in the copy from which the store was restored before this decision. */
       restored?: { copied_at: Date; restored_at: Date }
+      /** When the request's texts were erased; only the signature was checked. */
+      erasedAt?: Date
     }
   | {
       valid: false

@@ -1,5 +1,5 @@
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
-import type { ApprovalRequest } from '../domain/request.ts'
+import type { ApprovalRequest, Retention } from '../domain/request.ts'
 import type {
   AuditTrail,
   ChatPort,
@@ -28,6 +28,7 @@ interface Settings {
   production: boolean
   /** Whether a decision from the address that made the request is pointed out. */
   noteSameAddress: boolean
+  retention: Retention
   /** Milliseconds after which an attempt to send a webhook ends by itself. */
   attemptMs: number
 }

@@ -1,12 +1,13 @@
 import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
 import type { FlowDeps } from '../flow/deps.ts'
+import { createRetention } from '../flow/erase/retention.ts'
 import type { Relay, SendLoops } from '../flow/relay/relay.ts'
 import { expireRequests } from '../flow/requests/settle-request.ts'
 import { remindAutomatically } from '../flow/tell/remind-approvers.ts'
 import type { Clock } from '../ports/ports.ts'
 import { cleanUp } from './clean-up.ts'
 
-export const SWEEP_NAMES = ['relay', 'deliver', 'expire', 'remind', 'clean-up'] as const
+export const SWEEP_NAMES = ['relay', 'deliver', 'expire', 'remind', 'clean-up', 'retain'] as const
 export type SweepName = (typeof SWEEP_NAMES)[number]
 
 /** Looks through the documents and does what is due. May run any time, in any process, even twice at once: it costs only time. */
@@ -20,6 +21,9 @@ export interface Sweep {
 export type Sweeps = Readonly<Record<SweepName, Sweep>>
 
 const HOUR_MS = 3_600_000
+
+/** Milliseconds between two slices of retained data that is erased. */
+const PAUSE_MS = 200
 
 /** Every sweep of the service. */
 export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops: SendLoops): Sweeps {
@@ -59,6 +63,11 @@ export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops:
     remind: {
       run: () => remindAutomatically(deps),
       between: { least: 1_000, most: 20_000 },
+    },
+    // A slice a run; the pause between two leaves the store to the callers.
+    retain: {
+      run: createRetention(deps),
+      between: { least: PAUSE_MS, most: HOUR_MS },
     },
     'clean-up': {
       run: async () => void (await cleanUp(deps)),

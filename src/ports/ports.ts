@@ -94,6 +94,8 @@ export interface AuditTrail {
     before?: AuditPosition
     limit: number
   }): Promise<AuditRecord[]>
+  /** Erases the contents of these records, salt and all; their hashes stay. An entry must say so before. */
+  erase(seqs: readonly number[]): Promise<void>
   /** Reads records in order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
 }

@@ -99,11 +99,22 @@ const READ = new Set([
  * `receipt_key_missing` or `receipt_key_mismatch`.
  */
 export function parseReceiptInput(json: unknown): ReceiptInput {
-  const outer = fieldsOf(json)
-  if (outer === undefined) throw new ReceiptError('receipt_unreadable')
+  const given = fieldsOf(json)
+  if (given === undefined) throw new ReceiptError('receipt_unreadable')
+  const erased = given.has('erased_at')
+  const outer = erased ? withoutContent(given) : given
   const parts = [outer, fieldsOf(outer.get('signed_receipt')), fieldsOf(outer.get('decision'))]
   const named = parts.some((part) => ['action', 'context', 'metadata'].some((name) => part?.has(name)))
-  return { ...readForm(outer), ...(named ? { namesContent: true } : {}) }
+  return { ...readForm(outer), ...(named || erased ? { namesContent: true } : {}) }
+}
+
+/**
+ * Leaves out what stands in place of erased texts. Whoever adds the mark to another answer gains nothing: the receipt then proves
+ * no content.
+ */
+function withoutContent(fields: Fields): Fields {
+  const words = ['action', 'context', 'metadata', 'requested_by', 'requester']
+  return new Map([...fields].filter(([name]) => !words.includes(name)))
 }
 
 function readForm(outer: Fields): ReceiptInput {

@@ -19,6 +19,7 @@ import { createSessionStore, type SessionLimits } from './people/sessions.ts'
 import { createUserStore } from './people/users.ts'
 import { createChallengeStore } from './requests/challenges.ts'
 import { createQuotaStore } from './requests/quotas.ts'
+import { createRequestErasure } from './requests/request-erasure.ts'
 import { createRequestHistory } from './requests/request-history.ts'
 import { createRequestStore } from './requests/requests.ts'
 import { createRestoreStore } from './restores.ts'
@@ -37,6 +38,7 @@ export function createStores(
   return {
     restores,
     requests: createRequestStore(connection, wake, clock, restores.holding),
+    erasure: createRequestErasure(connection, wake),
     apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),

@@ -45,7 +45,13 @@ describe('buildPayload', () => {
 })
 
 it('the statement of a decision has everything the approver sees', () => {
-  const settings = { baseUrl: 'https://a.example', production: false, noteSameAddress: false, attemptMs: 0 }
+  const settings = {
+    baseUrl: 'https://a.example',
+    production: false,
+    noteSameAddress: false,
+    retention: { days: undefined, whole: false, auditDays: undefined },
+    attemptMs: 0,
+  }
   const deps = { random: { bytes: (count: number) => Buffer.alloc(count) }, settings }
   const requirement = { approvers: [], quorum: 2, passkey_only: true }
   const intent = stateIntent(

@@ -24,7 +24,14 @@ async function useJobs(clock: Clock, { every = {}, nextDue }: Noted = {}) {
   const { db } = worker.composition.connection
   if (db === undefined) throw new Error('no database')
   const jobs = createJobs(db, { clock, log: worker.deps.log })
-  const runs: Record<SweepName, number[]> = { relay: [], deliver: [], expire: [], remind: [], 'clean-up': [] }
+  const runs: Record<SweepName, number[]> = {
+    relay: [],
+    deliver: [],
+    expire: [],
+    remind: [],
+    'clean-up': [],
+    retain: [],
+  }
   const noting = (name: SweepName): Sweep => ({
     run: async () => {
       runs[name].push(Date.now())
@@ -35,7 +42,14 @@ async function useJobs(clock: Clock, { every = {}, nextDue }: Noted = {}) {
   const [relay, deliver, expire, remind] = (['relay', 'deliver', 'expire', 'remind'] as const).map(noting)
   if (!relay || !deliver || !expire || !remind) throw new Error('no sweeps')
   onTestFinished(() => jobs.stop())
-  await jobs.start({ relay, deliver, expire, remind, 'clean-up': noting('clean-up') })
+  await jobs.start({
+    relay,
+    deliver,
+    expire,
+    remind,
+    'clean-up': noting('clean-up'),
+    retain: noting('retain'),
+  })
   await vi.waitFor(
     () => expect(Object.values(runs).every((times) => times.length > 0)).toBe(true),
     PATIENCE_MS,
@@ -60,7 +74,7 @@ it('wakes the delivery at the moment it is due: never before, and soon after', a
   console.info(`wake-up, ms late of ${late.length}: p50 ${p50}, most ${most}`)
   // Agenda looks every 200 ms here; left to itself every 5 s, which is 2.5 s in the median.
   expect(p50).toBeLessThanOrEqual(1_500)
-  expect(await worker.stored('jobs').countDocuments({})).toBe(5)
+  expect(await worker.stored('jobs').countDocuments({})).toBe(6)
 })
 
 it("T75: keeps jobs in the database's time when the clock of the process is an hour slow", async () => {
@@ -92,7 +106,7 @@ it('leaves no job locked behind when it stops, so that another process goes on a
   await jobs.stop()
   const before = runs.relay.length
   const left = await worker.stored('jobs').find({}).toArray()
-  expect(left).toHaveLength(5)
+  expect(left).toHaveLength(6)
   expect(left.filter(({ lockedAt, nextRunAt }) => lockedAt !== null || nextRunAt === null)).toEqual([])
   expect(runs.relay).toHaveLength(before)
 })

@@ -24,7 +24,7 @@ async function settled(worker: Worker): Promise<void> {
   await vi.waitFor(
     async () => {
       const jobs = await worker.stored('jobs').find({}).toArray()
-      expect(jobs).toHaveLength(5)
+      expect(jobs).toHaveLength(6)
       expect(jobs.filter(({ nextRunAt, lockedAt }) => nextRunAt === null || lockedAt !== null)).toEqual([])
     },
     { timeout: patienceFor(5_000), interval: 10 },
@@ -72,7 +72,7 @@ describe('losing jobs costs time and no duty', () => {
     const { worker: observer, receiver } = await setUp()
     const worker = await useWorker({ beside: observer, storeUri: gate.uri(observer.database) })
     const duties = await leaveDuties(observer, receiver, 15_000)
-    // What failed falls due again while the store is away, however fast the five first attempts follow each other.
+    // What failed falls due again while the store is away, however fast the first attempts follow each other.
     const { deliveries } = worker.deps
     const { finish } = deliveries
     deliveries.finish = (delivery, end) =>
@@ -102,7 +102,7 @@ describe('losing jobs costs time and no duty', () => {
     const idle = { run: async () => undefined, between: { least: 100, most: 3_600_000 } }
     const run = async (deliver = idle) => {
       const jobs = createJobs(db, deps)
-      await jobs.start({ relay: idle, deliver, expire: idle, remind: idle, 'clean-up': idle })
+      await jobs.start({ relay: idle, deliver, expire: idle, remind: idle, 'clean-up': idle, retain: idle })
       await jobs.stop()
     }
     await run()
@@ -111,7 +111,7 @@ describe('losing jobs costs time and no duty', () => {
     const taken = async () => void (await jobs.updateOne({ 'data.sweep': 'deliver' }, { $set: { lockedAt } }))
     await run({ ...idle, run: taken })
     const locks = await jobs.find({}).sort({ 'data.sweep': 1 }).toArray()
-    expect(locks.map((job) => job.lockedAt)).toEqual([null, lockedAt, null, null, null])
+    expect(locks.map((job) => job.lockedAt)).toEqual([null, lockedAt, null, null, null, null])
   })
 
   it('does what is due once, with two processes at it', async () => {
@@ -121,7 +121,7 @@ describe('losing jobs costs time and no duty', () => {
     await Promise.all([one.start(), two.start()])
     console.info(`two processes: all done ${await duties.done(LATE_MS)} s after they were due`)
     await settled(one)
-    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(5), PATIENCE_MS)
+    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(6), PATIENCE_MS)
   })
 })
 

@@ -1,10 +1,11 @@
-import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
+import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { AuditTrail } from '../../ports/ports.ts'
 import { fromBase64Url } from '../../signing/base64.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/audit/state-survey.ts'
 import { DIGESTED_FIELDS, requestSha256 } from '../requests/request-digest.ts'
 import { alteredPart, SIGNED_FIELDS, type Signed, type SignedPart } from '../requests/verify-receipt.ts'
+import { readErased } from './erasures.ts'
 import { readAhead } from './read-ahead.ts'
 import { isFilled, WITNESSES, type Witness } from './witnesses.ts'
 
@@ -49,10 +50,13 @@ export function createTellings() {
   const told = new Map<string, number>()
   const digests = new Map<string, string>()
   return {
-    add({ entry }: AuditRecord): void {
-      const bit = entry && BITS.get(entry.type)
-      if (entry === undefined || bit === undefined) return
-      const { subject, type, detail } = entry
+    /** An entry that was erased counts as told, by the entry that says so. */
+    add(entry: AuditEntry): void {
+      const erased = readErased(entry)
+      const { subject, detail } = entry
+      const type = erased !== undefined && 'type' in erased ? erased.type : entry.type
+      const bit = BITS.get(type)
+      if (bit === undefined) return
       const bits = told.get(subject) ?? 0
       if (!holds(bits, type)) told.set(subject, bits + bit)
       // In 32 bytes instead of 64.
@@ -86,6 +90,8 @@ export interface StateCheck {
   onProgress: (documents: number) => void
   /** Compares only the documents that the tellings are about: the trail was read only in part. */
   partial: boolean
+  /** Of documents made before that time, the trail no longer says all that it said. */
+  erasedUntil: Date
 }
 
 /**
@@ -117,7 +123,7 @@ export async function checkStates(
 
 /** Requests are read once, with all that any check looks at. */
 function fieldsOf({ collection, fields }: Witness): readonly string[] {
-  if (collection !== 'requests') return fields
+  if (collection !== 'requests') return [...fields, 'created_at']
   const more = [...SIGNED_FIELDS, ...DIGESTED_FIELDS]
   return [...new Set([...fields.filter((field) => !field.startsWith('votes.')), ...more])]
 }
@@ -161,6 +167,8 @@ async function findAlteredAsked(
   told: string | undefined,
 ): Promise<StateFinding[]> {
   const type = 'approval.created'
+  // What was asked for is no longer there to be compared.
+  if (facts.erased_at instanceof Date) return []
   // The entries of the first requests hold no hash.
   const asked = told ?? waiting.find((entry) => entry.type === type)?.detail?.asked_sha256
   if (asked === undefined || asked === askedNow(facts)) return []
@@ -203,7 +211,7 @@ function verificationKey({
 
 async function checkDocument(
   deps: TrailDeps,
-  { tellings, report }: StateCheck,
+  { tellings, report, erasedUntil }: StateCheck,
   witness: Witness,
   { id, facts, waiting }: StateDocument,
 ): Promise<void> {
@@ -214,6 +222,8 @@ async function checkDocument(
     if (wanted === false && told)
       report({ code: 'contradicted', collection, id, type, ...(await findTold(deps, id, type)) })
     if (wanted !== true || told || tells(waiting, id, type)) continue
+    const { created_at } = facts
+    if (created_at instanceof Date && created_at < erasedUntil) continue
     if ((await findTold(deps, id, type)) === undefined) report({ code: 'not_told', collection, id, type })
   }
   tellings.drop(id)
@@ -224,7 +234,7 @@ async function reportVanished(deps: TrailDeps, { tellings, report }: StateCheck)
   const kept = WITNESSES.filter((witness) => witness.kept)
   for (const [id, types] of tellings.left()) {
     const witness = kept.find(({ rules: [[made]] }) => types.includes(made))
-    if (witness === undefined) continue
+    if (witness === undefined || types.includes('approval.deleted')) continue
     const { collection, rules } = witness
     const [type] = rules[0]
     report({ code: 'vanished', collection, id, type, ...(await findTold(deps, id, type)) })

@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../../domain/audit.ts'
-import { type ChainFlaw, type ChainHead, flawOf, GENESIS, isErased } from '../../signing/audit-chain.ts'
+import { type ChainFlaw, type ChainHead, flawOf, GENESIS } from '../../signing/audit-chain.ts'
 import {
   checkStates,
   createTellings,
@@ -7,6 +7,7 @@ import {
   type Tellings,
   type TrailDeps,
 } from './check-states.ts'
+import { createErasures, readErased } from './erasures.ts'
 import { readAhead } from './read-ahead.ts'
 
 /** A flaw in the records themselves. `seq`: the first number that is affected. */
@@ -19,6 +20,8 @@ interface ChainFinding {
     | 'rewritten'
     /** A document in the trail's collection that is not a record. */
     | 'stray'
+    /** The record's contents are erased, and no later record says so. */
+    | 'erased_untold'
   seq?: number
   /** The number that a misnumbered record has in place of `seq`; the id of a stray document. */
   id?: string
@@ -70,13 +73,16 @@ export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): P
   }
   const tellings = createTellings()
   const chain = await checkChain(deps, options, tellings, report)
+  const erasedUntil = chain.erasures.before()
+  for (const seq of chain.erasures.untold()) report({ code: 'erased_untold', seq })
   const bad = findings.flatMap(({ seq }) => seq ?? [])
   for (const id of await deps.survey.strays(FINDINGS)) report({ code: 'stray', id })
   const onProgress = (documents: number) => options.onProgress?.({ documents })
   const partial = options.since !== undefined
-  const states = await checkStates(deps, { tellings, report, onProgress, partial })
+  const states = await checkStates(deps, { tellings, report, onProgress, partial, erasedUntil })
+  const { records, erased, head } = chain
   return {
-    ...chain,
+    ...{ records, erased, head },
     ...states,
     findings,
     found,
@@ -89,7 +95,13 @@ async function checkChain(
   { expect, since, onProgress }: CheckOptions,
   tellings: Tellings,
   report: (finding: ChainFinding) => void,
-): Promise<{ records: number; erased: number; head: ChainHead }> {
+): Promise<{
+  records: number
+  erased: number
+  head: ChainHead
+  erasures: ReturnType<typeof createErasures>
+}> {
+  const erasures = createErasures()
   let head = since ?? GENESIS
   let records = 0
   let erased = 0
@@ -102,8 +114,14 @@ async function checkChain(
     if (record.seq === expect?.seq && record.hash !== expect.hash)
       report({ code: 'rewritten', seq: record.seq })
     records += 1
-    if (isErased(record)) erased += 1
-    else tellings.add(record)
+    if (record.entry === undefined) {
+      erased += 1
+      erasures.add(record.seq)
+    } else {
+      tellings.add(record.entry)
+      const said = readErased(record.entry)
+      if (said !== undefined) erasures.tell(said)
+    }
   }
   if (since !== undefined) await checkStart(trail, since, report)
   if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
@@ -112,7 +130,7 @@ async function checkChain(
     onProgress?.({ records, head })
   }
   if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
-  return { records, erased, head }
+  return { records, erased, head, erasures }
 }
 
 /** Checks that the trail still has the record with which it was found intact. */

@@ -32,7 +32,15 @@ function finalEntry(status: unknown, cancelled: boolean): string {
 export const WITNESSES: readonly Witness[] = [
   {
     collection: 'requests',
-    fields: ['status', 'cancelled', 'consumed_at', 'reminded_at', 'votes.decision_id'],
+    fields: [
+      'status',
+      'cancelled',
+      'consumed_at',
+      'reminded_at',
+      'votes.decision_id',
+      'erased_at',
+      'deleting',
+    ],
     kept: true,
     rules: [
       ['approval.created', always],
@@ -43,6 +51,8 @@ export const WITNESSES: readonly Witness[] = [
       ['approval.voted', ({ votes }) => isFilled(votes) || undefined],
       ['approval.consumed', ({ consumed_at }) => isSet(consumed_at)],
       ['approval.reminded', ({ reminded_at }) => isSet(reminded_at) || undefined],
+      ['approval.erased', ({ erased_at, deleting }) => isSet(erased_at) && deleting !== true],
+      ['approval.deleted', ({ deleting }) => deleting === true || undefined],
     ],
   },
   {

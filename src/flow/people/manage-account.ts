@@ -71,6 +71,26 @@ export async function setQuota(
   })
 }
 
+/**
+ * Sets after how many days this owner's account erases its finished requests; 0: when the service does.
+ * @throws Refusal `not_found`
+ */
+export async function setRetention(
+  deps: PeopleDeps,
+  address: string,
+  days: number,
+  actor: AuditActor,
+): Promise<Account> {
+  const email = normaliseEmail(address)
+  const owner = email === undefined ? undefined : await deps.users.findByEmail(email)
+  if (owner === undefined) throw refusal('not_found')
+  return changeFresh(deps.accounts, owner.account_id, (account) => {
+    if ((account.retention_days ?? 0) === days) return undefined
+    const about = { actor, subject: account.id, detail: { retention_days: days } }
+    return { fields: { retention_days: days }, audit: [personAudit(deps, 'account.changed', owner, about)] }
+  })
+}
+
 /** A policy as its owner sends it; omitted `reminders`, `confirmed_only`, `authenticators` stay. null: any authenticator. */
 type NewPolicy = Omit<Policy, 'reminders' | 'confirmed_only' | 'authenticators'> &
   Partial<Pick<Policy, 'reminders' | 'confirmed_only'>> & { authenticators?: Authenticators | null }

@@ -18,6 +18,7 @@ import type { Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Reversibility } from '../../domain/request.ts'
 import { showsNothing } from '../../domain/text.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
+import { toBase64Url } from '../../signing/base64.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -282,6 +283,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     requested_by: { key_name: caller.key.name, account_name: account.name },
     context_json: context.json,
     context_sha256: context.sha256,
+    digest_salt: toBase64Url(deps.random.bytes(16)),
     requirement: parts.requirement,
     ...given({ made_after: deps.restores.last()?.id }),
     ...given({ audience: input.audience, reversibility: input.reversibility, notify: parts.notify }),

@@ -11,6 +11,7 @@ export const DIGESTED_FIELDS = [
   'action',
   'context_json',
   'context_sha256',
+  'digest_salt',
   'high_impact',
   'audience',
   'reversibility',

@@ -124,6 +124,7 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
     publicKeyId,
     publicKey,
     at: deps.clock.now(),
+    ...given({ erasedAt: request.erased_at }),
   }
 }
 
@@ -153,11 +154,13 @@ async function problemOfStored(
 /** Returns a vote in the form in which an answer shows it, with everything that is stored of it. */
 function shownVote(
   { id: request_id, sandbox }: ApprovalRequest,
-  { decision_id, decision, method, approver, delegate, at, intent_json: intent, receipt }: Vote,
+  { decision_id, decision, method, approver, delegate, at, intent_json, receipt }: Vote,
 ) {
   const { canonical_payload, ...signed } = { canonical_payload: '', public_key_id: '', ...receipt }
   return {
-    ...{ id: decision_id, request_id, decision, method, approver, delegate, sandbox, intent },
+    ...{ id: decision_id, request_id, decision, method, approver, delegate, sandbox },
+    // Without the intent the receipt still holds; an erased one commits to nothing that is left.
+    ...(intent_json === '' ? {} : { intent: intent_json }),
     decided_at: at.toISOString(),
     ...{ signed_payload: toBase64Url(new TextEncoder().encode(canonical_payload)), ...signed },
   }
@@ -187,6 +190,7 @@ export const SIGNED_FIELDS = [
   'context_sha256',
   'votes',
   'decision',
+  'erased_at',
 ] as const satisfies readonly (keyof ApprovalRequest)[]
 export type Signed = Pick<ApprovalRequest, 'id' | (typeof SIGNED_FIELDS)[number]>
 
@@ -222,6 +226,7 @@ export async function alteredPart(
 function departsFromPayload(request: Signed, vote: Vote, payload: ReceiptPayload): SignedPart | undefined {
   const { rid, did, decision, nonce } = payload
   if (rid !== request.id || did !== vote.decision_id || decision !== request.status) return 'receipt'
+  if (request.erased_at !== undefined) return undefined
   if (nonce !== nonceOf(vote.intent_json)) return 'intent'
   return (
     departsFromIntent(request, vote) ?? (payload.action === actionHash(request.action) ? undefined : 'action')
@@ -229,6 +234,7 @@ function departsFromPayload(request: Signed, vote: Vote, payload: ReceiptPayload
 }
 
 function departsFromIntent(request: Signed, vote: Vote): SignedPart | undefined {
+  if (request.erased_at !== undefined) return undefined
   const said = readIntent(vote.intent_json)
   if (said.rid !== request.id || said.decision !== vote.decision || said.delegate !== vote.delegate)
     return 'intent'

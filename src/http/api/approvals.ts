@@ -7,6 +7,7 @@ import {
   type Answer,
   actionField,
   contextField,
+  erasedField,
   idField,
   ignoredFields,
   pageOf,
@@ -54,7 +55,11 @@ const notifyField = z
   .meta({ id: 'Notify', description: 'As it was sent.', example: { channel: '#deploys' } })
 
 /** Fields that are there only where the caller or its key made them so. */
-const mark = { notify: notifyField.optional(), sandbox: sandboxMark.optional() }
+const mark = {
+  notify: notifyField.optional(),
+  sandbox: sandboxMark.optional(),
+  erased_at: erasedField.optional(),
+}
 
 /** Expired or withdrawn. */
 const expiredAnswer = z
@@ -131,7 +136,11 @@ export const consumedAnswer = z
 export function presentRequest(request: ApprovalRequest): Answer<typeof requestAnswer> {
   const { id, status, action } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
-  const mark = { notify: presentNotify(request), sandbox: request.sandbox || undefined }
+  const mark = {
+    notify: presentNotify(request),
+    sandbox: request.sandbox || undefined,
+    erased_at: request.erased_at?.toISOString(),
+  }
   switch (status) {
     case 'pending':
       return { id, status, action, context: contextOf(request), ...times, ...mark }

@@ -28,7 +28,7 @@ export const commentField = z.string().nullable().meta({ description: "The appro
 
 const intent = z.string().meta({
   description:
-    'RFC 8785 text of the whole statement that was approved: action, SHA-256 of the context, expiry and more. The first 32 hex characters of its SHA-256 are the signed `nonce`, so it binds what is about to run to the receipt.',
+    'RFC 8785 text of the whole statement that was approved: action, SHA-256 of the context, expiry and more. The first 32 hex characters of its SHA-256 are the signed `nonce`, so it binds what is about to run to the receipt. Absent once it was erased.',
 })
 
 const signedVote = z
@@ -43,7 +43,7 @@ const signedVote = z
     approver: approverField,
     delegate: delegateField.optional(),
     comment: commentField,
-    intent,
+    intent: intent.optional(),
   })
   .meta({
     id: 'SignedVote',
@@ -64,7 +64,7 @@ export const decisionAnswer = z
     approver: approverField,
     delegate: delegateField.optional(),
     comment: commentField,
-    intent,
+    intent: intent.optional(),
     votes: z.array(signedVote).optional().meta({
       description:
         'Every vote, in the order in which they were cast. Only where more than one approval is needed.',
@@ -89,7 +89,7 @@ export function presentDecision(request: ApprovalRequest): Answer<typeof decisio
   if (closing === undefined) throw new Error(`${request.id} lacks the vote that closed it`)
   return present(decisionAnswer, decision, {
     ...presentReceipt(decision.receipt),
-    intent: closing.intent_json,
+    intent: closing.intent_json || undefined,
     votes: request.requirement.quorum > 1 ? request.votes.map(presentSignedVote) : undefined,
   })
 }
@@ -109,7 +109,7 @@ function presentSignedVote(vote: Vote): Answer<typeof signedVote> {
   return present(signedVote, vote, {
     id: vote.decision_id,
     decided_at: vote.at.toISOString(),
-    intent: vote.intent_json,
+    intent: vote.intent_json || undefined,
     ...UNSIGNED,
     ...(vote.receipt && presentReceipt(vote.receipt)),
   })

@@ -5,6 +5,7 @@ import { delegateField } from './decision.ts'
 import {
   type Answer,
   approverField,
+  erasedField,
   idField,
   keyIdField,
   methodField,
@@ -59,6 +60,7 @@ export const verdictAnswer = z
         payload: payloadAnswer,
         sandbox: sandboxMark.optional(),
         caution: z.string().optional().meta({ description: 'A doubt about a valid receipt, for people.' }),
+        erased_at: erasedField.optional(),
       })
       .meta({ id: 'ValidReceipt' }),
     z
@@ -126,6 +128,7 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
     payload: verdict.payload,
     sandbox: verdict.payload.sandbox,
     caution: verdict.restored && cautionAfter(verdict.restored),
+    erased_at: verdict.erasedAt?.toISOString(),
   }
 }
 

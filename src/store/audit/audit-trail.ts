@@ -32,7 +32,7 @@ const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 /** Why such a document is refused as the head: a record linked to it would hide that it was put there from outside. */
 const NO_HEAD = 'the last document of the audit trail is not a record; run: countersign audit check'
 
-/** The audit trail on mongoose; its documents are inserted and read, never changed. */
+/** The audit trail on mongoose; its documents are inserted and read; only `erase` changes any. */
 export function createAuditTrail(connection: StoreConnection): AuditTrail {
   const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
   const collection = connection.collection<RecordDocument>(model.collection.name)
@@ -63,6 +63,12 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
         if (error instanceof mongo.MongoBulkWriteError && isDuplicateKey(error)) return error.insertedCount
         throw error
       }
+    },
+    async erase(seqs) {
+      if (seqs.length === 0) return
+      const update = { $unset: { entry: 1 as const, salt: 1 as const } }
+      const writes = seqs.map((_id) => ({ updateOne: { filter: { _id }, update } }))
+      await collection.bulkWrite(writes, { ordered: false })
     },
     list: createList(find),
     scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),

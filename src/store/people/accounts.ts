@@ -32,6 +32,8 @@ const accountSchema = new Schema<AccountDocument>(
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: date,
     no_webhooks: Boolean,
+    retention_days: Number,
+    erased_until: Date,
     version: number,
     outbox: part,
   },
@@ -72,6 +74,12 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       await model.updateOne({ _id: id, no_webhooks: true }, { $unset: { no_webhooks: 1 } })
     },
     find,
+    /** Returns all accounts, or those that keep their requests for a time of their own. */
+    withRetention: (own: boolean) => read(model, own ? { retention_days: trusted({ $gt: 0 }) } : {}),
+    /** Notes until when all requests made in the account are erased; never an earlier time than before. */
+    async noteErased(id: string, until: Date): Promise<void> {
+      await model.updateOne({ _id: id }, { $max: { erased_until: until } })
+    },
     /** Returns the account this person owns and those in which they are a member or invited, oldest first. */
     async ofPerson(userId: string): Promise<Account[]> {
       // Two reads, because each condition has an index and their `$or` has none. An account never changes its owner.
@@ -83,7 +91,12 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     async change(
       id: string,
       version: number,
-      fields: Partial<Pick<Account, 'name' | 'policy' | 'members' | 'names_in_channels' | 'monthly_quota'>>,
+      fields: Partial<
+        Pick<
+          Account,
+          'name' | 'policy' | 'members' | 'names_in_channels' | 'monthly_quota' | 'retention_days'
+        >
+      >,
       audit: AuditEntry[],
     ): Promise<Account | undefined> {
       const update = withOutbox({ $set: { ...fields, version: version + 1 } }, audit)

@@ -85,6 +85,10 @@ export const contextField = z.record(z.string(), z.unknown()).meta({
   example: { agent_name: 'billing-bot', reason: 'Invoice 4711 is due' },
 })
 
+export const erasedField = timeField.meta({
+  description: 'When the texts were erased: `action` is `[erased]`, the receipt remains.',
+})
+
 export const sandboxMark = z.literal(true).meta({ description: 'Only for requests made with a sandbox key.' })
 
 export const actionField = z.string().meta({ example: 'Pay $120.00 to ACME Corp, invoice 4711' })

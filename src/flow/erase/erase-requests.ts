@@ -1,0 +1,67 @@
+import type { AuditActor } from '../../domain/audit.ts'
+import { isId } from '../../domain/identifier.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import type { FlowDeps } from '../deps.ts'
+import { auditEntry } from '../requests/close-request.ts'
+import { expireIfLapsed } from '../requests/settle-request.ts'
+
+/** Why a request cannot be erased: `busy`: something of it is on its way to the trail or to a callback. */
+type Refused = { refused: 'unknown' | 'pending' | 'busy' }
+
+/** What there is, or was, of a request to erase. */
+interface RequestErasure {
+  refused?: undefined
+  request: ApprovalRequest
+  /** This call erased the texts; false: an earlier one did, or nothing was to be changed. */
+  erased: boolean
+  deliveries: number
+  /** Deliveries whose attempts are not over: they still hold the text that they send. */
+  open_deliveries: number
+  /** Cards whose messages are still to be edited. */
+  cards: number
+}
+
+/**
+ * Erases the texts of one finished request wherever they are: in its document, in deliveries at rest, and in chat, where its cards
+ * are edited by a running service. Can be repeated: each step is one conditional write, and a later call does what an earlier one
+ * left.
+ * @param dry only counts
+ */
+export async function eraseRequest(
+  deps: FlowDeps,
+  id: string,
+  actor: AuditActor,
+  dry = false,
+): Promise<RequestErasure | Refused> {
+  const found = isId('req', id) ? await deps.requests.find(id) : undefined
+  if (found === undefined) return { refused: 'unknown' }
+  const request = await expireIfLapsed(deps, found)
+  if (request.status === 'pending') return { refused: 'pending' }
+  const { erasure } = deps
+  if (dry) return { request, erased: false, ...(await erasure.count(id)) }
+  const before = await erasure.count(id)
+  const erased = request.erased_at === undefined
+  if (erased && (await erasure.erase([planErasure(deps, request, actor, 'shown')])) === 0)
+    return { refused: 'busy' }
+  const now = await deps.requests.find(id)
+  if (now === undefined) return { refused: 'unknown' }
+  // Cards of a version that shows the erasure already are deleted, and with them the ids of their chats.
+  if (!erased) await erasure.deleteCards([id], true)
+  else await deps.cards.follow([{ request_id: id, version: now.version, replies: [], at: deps.clock.now() }])
+  await erasure.deleteDeliveries([id])
+  const { open_deliveries, cards } = await erasure.count(id)
+  return { request: now, erased, deliveries: before.deliveries, open_deliveries, cards }
+}
+
+/** Plans the write that erases a request's texts, with its entry. */
+export function planErasure(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+  actor: AuditActor,
+  how: 'whole' | 'texts' | 'shown',
+) {
+  const at = deps.clock.now()
+  const type = how === 'whole' ? 'approval.deleted' : 'approval.erased'
+  const audit = auditEntry(deps, request, type, actor, at)
+  return { request, audit, at, how }
+}

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readConfig } from '../../../src/config/config.ts'
+import { readLifetimes } from '../../../src/config/lifetimes.ts'
+import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
+import type { FlowDeps } from '../../../src/flow/deps.ts'
+import { eraseRequest } from '../../../src/flow/erase/erase-requests.ts'
+import { createRetention } from '../../../src/flow/erase/retention.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
+import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
+import { alter, newCaller, stored } from '../../support/caller.ts'
+import { clockOf } from '../../support/clock.ts'
+import { expectStatus } from '../../support/enrolled.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let setting: LiveSetting
+beforeAll(async () => {
+  service = await startService({ work: true })
+  setting = await setUpOwner(service)
+})
+afterAll(() => service.close())
+
+const CLI = { kind: 'cli' } as const
+const DAY_MS = 86_400_000
+
+function check() {
+  const { deps, connection } = service.composition
+  return checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+}
+
+/** What the check finds once all entries are in the trail. */
+async function findings() {
+  await service.composition.deps.verifications.flush()
+  await expect.poll(async () => (await check()).waiting).toBe(0)
+  return (await check()).findings
+}
+
+/** The names of the collections that hold this text anywhere. */
+async function holding(text: string): Promise<string[]> {
+  const names = (await service.composition.connection.db?.listCollections().toArray()) ?? []
+  const holds = async ({ name }: { name: string }) =>
+    JSON.stringify(await stored(service, name).find({}).toArray()).includes(text) ? [name] : []
+  return (await Promise.all(names.map(holds))).flat().sort()
+}
+
+/** An approved request whose action, context and comment hold the text. */
+async function approvedWith(text: string): Promise<string> {
+  const id = await ask(setting, { action: `Pay ${text}`, context: { reason: text } })
+  expectStatus(await decideByPasskey(setting, id, 'approved', text), 200)
+  await findings()
+  return id
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a wrong path fails the assertion
+const read = async (id: string): Promise<any> => (await callWithKey(service, setting.key, `/${id}`)).json()
+const verify = async (id: string) => (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()
+
+it('a finished request: its texts are nowhere, its receipt holds, the trail says who erased it', async () => {
+  const { deps, connection } = service.composition
+  const id = await approvedWith('SECRET-ONE')
+  const before = await read(id)
+  expect(await holding('SECRET-ONE')).toEqual(['requests'])
+  expect(await eraseRequest(deps, id, CLI, true)).toMatchObject({ erased: false, request: { id } })
+  expect(await holding('SECRET-ONE')).toEqual(['requests'])
+
+  expect(await eraseRequest(deps, id, CLI)).toMatchObject({ erased: true, open_deliveries: 0, cards: 0 })
+  expect(await holding('SECRET-ONE')).toEqual([])
+  expect(await findings()).toEqual([])
+  const [told] = await deps.trail.list({ type: 'approval.erased', subject: id, limit: 1 })
+  expect(told?.entry).toMatchObject({ actor: CLI, account_id: expect.stringMatching(/^acc_/) })
+
+  const left = await read(id)
+  const { intent: _, ...decision } = before.decision
+  expect(left).toEqual({
+    ...before,
+    action: '[erased]',
+    context: {},
+    decision: { ...decision, comment: null },
+    erased_at: expect.stringMatching(/Z$/),
+  })
+  const { payload, signature } = Object(await verify(id))
+  expect(await verify(id)).toMatchObject({ valid: true, decision: 'approved', erased_at: left.erased_at })
+  expect([payload.rid, signature]).toEqual([id, before.decision.signature])
+  const keys = deps.keys.ring().publicRecords()
+  expect(verifyReceiptJson(before, keys)).toMatchObject({ valid: true, checked: { action: 'full' } })
+  expect(verifyReceiptJson(left, keys)).toMatchObject({ valid: true, unproven: true })
+
+  expect(await eraseRequest(deps, id, CLI), 'again').toMatchObject({ erased: false })
+  expect(await deps.trail.list({ type: 'approval.erased', subject: id, limit: 9 })).toHaveLength(1)
+  await stored(service, 'requests').updateOne({ _id: id }, { $unset: { erased_at: 1 } })
+  const codes = (await checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })).findings
+  expect(codes.map(({ code, ...more }) => [code, 'type' in more && more.type])).toContainEqual([
+    'contradicted',
+    'approval.erased',
+  ])
+  await alter(service, 'requests', id, { erased_at: new Date() })
+})
+
+it('a pending request, and one that does not exist, are refused', async () => {
+  const { deps } = service.composition
+  const id = await ask(setting)
+  expect(await eraseRequest(deps, id, CLI)).toEqual({ refused: 'pending' })
+  const token = async () => (await stored(service, 'requests').findOne({ _id: id }))?.outbox_token
+  await expect.poll(token).toBeUndefined()
+  expect(await eraseRequest(deps, `req_${'0'.repeat(26)}`, CLI)).toEqual({ refused: 'unknown' })
+  await stored(service, 'requests').updateOne(
+    { _id: id },
+    { $set: { status: 'expired', outbox_token: 'evt_x' } },
+  )
+  expect(await eraseRequest(deps, id, CLI), 'its entry is not in the trail yet').toEqual({ refused: 'busy' })
+  await stored(service, 'requests').updateOne(
+    { _id: id },
+    { $set: { status: 'pending' }, $unset: { outbox_token: 1 } },
+  )
+})
+
+/** Runs the sweep to its end, as it would run that many days later. */
+async function retain(days: number, retention: Partial<FlowDeps['settings']['retention']>): Promise<void> {
+  const { deps } = service.composition
+  const clock = clockOf(() => Date.now() + days * DAY_MS)
+  const none = { days: undefined, whole: false, auditDays: undefined }
+  const settings = { ...deps.settings, retention: { ...none, ...retention } }
+  const run = createRetention({ ...deps, clock, settings })
+  while ((await run()) !== undefined);
+}
+
+it('finished requests grow too old by the service’s days or their account’s, pending ones never', async () => {
+  const id = await approvedWith('SECRET-TWO')
+  const waiting = await ask(setting, { action: 'SECRET-THREE', ttl_seconds: 604_800 })
+  const { deps } = service.composition
+  const account = (await deps.users.find(setting.owner.userId))?.account_id ?? ''
+  const erased = async () => (await stored(service, 'requests').findOne({ _id: id }))?.erased_at !== undefined
+  await retain(29, { days: 30 })
+  expect(await erased()).toBe(false)
+  await retain(29, {})
+  expect(await erased(), 'kept for ever').toBe(false)
+  await alter(service, 'accounts', account, { retention_days: 20 })
+  await retain(19, { days: 30 })
+  expect(await erased()).toBe(false)
+  await retain(21, { days: 30 })
+  expect(await erased()).toBe(true)
+  expect(await holding('SECRET-TWO')).toEqual([])
+  expect(await holding('SECRET-THREE')).toEqual(['requests'])
+  expect((await read(waiting)).status).toBe('pending')
+  expect(await findings()).toEqual([])
+})
+
+it('whole requests go once the trail has their entries', async () => {
+  const other = await newCaller(service, { sandbox: true })
+  const id = await other.createdId({ action: 'SECRET-FOUR', sandbox_auto_decide_seconds: 0 })
+  await other.read(id)
+  await findings()
+  await retain(100, { days: 30, whole: true })
+  expect(await stored(service, 'requests').findOne({ _id: id })).toBeNull()
+  expect(await verify(id)).toMatchObject({ valid: false, error: 'request not found' })
+  expect(await findings()).toEqual([])
+})
+
+it('T85: old records lose their contents; the chain holds, and none is erased without a record that says so', async () => {
+  const { deps } = service.composition
+  const id = await approvedWith('SECRET-FIVE')
+  const { head } = await check()
+  await retain(50, { auditDays: 60 })
+  expect((await check()).erased).toBe(0)
+  await retain(200, { auditDays: 60 })
+  const report = await check()
+  expect(report).toMatchObject({ findings: [], erased: expect.any(Number) })
+  expect(report.erased).toBeGreaterThan(10)
+  expect(await deps.trail.list({ subject: id, limit: 9 })).toEqual([])
+  const { connection } = service.composition
+  const expecting = { trail: deps.trail, survey: createStateSurvey(connection) }
+  expect((await checkTrail(expecting, { expect: head })).findings).toEqual([])
+  const [last] = await deps.trail.list({ type: 'audit.erased', limit: 1 })
+  expect(last?.entry).toMatchObject({ actor: { kind: 'service' }, subject: 'audit_log' })
+
+  await approvedWith('SECRET-SIX')
+  const [newest] = await deps.trail.list({ type: 'approval.approved', limit: 1 })
+  await deps.trail.erase([newest?.seq ?? 0])
+  expect((await check()).findings).toContainEqual({ code: 'erased_untold', seq: newest?.seq })
+})
+
+it('reads for how long things are kept: for ever, unless a number of days says otherwise', () => {
+  const sessions = { SESSION_DAYS: 7, SESSION_IDLE_HOURS: 12 }
+  const kept = (more: object) => readLifetimes({ ...sessions, RETENTION: 'texts', ...more }).retention
+  expect(kept({})).toEqual({ days: undefined, whole: false, auditDays: undefined })
+  expect(kept({ RETENTION_DAYS: 30, RETENTION: 'whole', AUDIT_RETENTION_DAYS: 400 })).toEqual({
+    days: 30,
+    whole: true,
+    auditDays: 400,
+  })
+  for (const [name, value] of [
+    ['RETENTION_DAYS', '0'],
+    ['AUDIT_RETENTION_DAYS', '1.5'],
+    ['RETENTION', 'all'],
+  ] as const)
+    expect(() => readConfig({ [name]: value }), name).toThrow(name)
+})
