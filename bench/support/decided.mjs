@@ -15,8 +15,11 @@ const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
 const id = (prefix) => newId(prefix, randomBytes(26))
 
-/** Fills an empty store with `count` requests, one a second up to `last`. Whoever runs a service on it sees foreign data. */
-export async function fillDecided(connection, count, last = new Date()) {
+/**
+ * Fills an empty store with `count` requests, one a second up to `last`. Whoever runs a service on it sees foreign data.
+ * @param account an account that there is: then no trail and no key is written, and the store need not be empty
+ */
+export async function fillDecided(connection, count, last = new Date(), account = undefined) {
   const first = last.getTime() - count * 1000
   const who = {
     account: id('acc'),
@@ -33,16 +36,17 @@ export async function fillDecided(connection, count, last = new Date()) {
     type: 'pkcs8',
   })
   const trail = chain()
-  await connection.collection('signing_keys').insertOne(signingKeyDocument(key))
-  await trail.write(connection, [entry('signing_key.created', at, key.kid)])
+  const isAlone = account === undefined
+  if (isAlone) {
+    await connection.collection('signing_keys').insertOne(signingKeyDocument(key))
+    await trail.write(connection, [entry('signing_key.created', at, key.kid)])
+  }
   for (let done = 0; done < count; done += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => done + index)
     const made = numbers.map((n) => decidedRequest(n, new Date(first + n * 1000), { who, key, secret }))
     await connection.collection('requests').insertMany(made.map(({ document }) => document))
-    await trail.write(
-      connection,
-      made.flatMap(({ entries }) => entries),
-    )
+    const entries = made.flatMap((one) => one.entries)
+    if (isAlone) await trail.write(connection, entries)
   }
   return who
 }

@@ -26,6 +26,9 @@ export interface CollectionHost {
 const SCAN_DOCUMENTS = 128
 const SCAN_BYTES = 1024 * 1024
 
+/** A document that loses at least so much is stored anew: a sixteenth of a page. */
+const SHRUNK_BYTES = 512
+
 /**
  * The documents of one collection and their indexes, in the file. Every change is checked against all indexes
  * before the first of them is touched, so a refused write leaves nothing behind.
@@ -154,11 +157,26 @@ export class Collection {
     this.#checkEntries(record, moves)
     const next = new StoreRecord(record.number, body, document)
     this.#change(() => {
-      this.host.file.updateDocument(this.id, record.number, body)
+      this.#rewrite(record, body)
       this.#exchange(record, moves)
     })
     this.host.cache.set(this.id, next)
     return next
+  }
+
+  /**
+   * A document that became smaller is deleted and inserted: SQLite leaves a page as it is until two thirds of it are free, so pages
+   * that were split while documents were large would keep one small document each. A page that is emptied is given up, and the
+   * row finds room beside its neighbours.
+   */
+  #rewrite({ number, body: before }: StoreRecord, body: Uint8Array): void {
+    const { file } = this.host
+    if (before.length - body.length < SHRUNK_BYTES) {
+      file.updateDocument(this.id, number, body)
+      return
+    }
+    file.deleteDocument(this.id, number)
+    file.insertDocument(this.id, number, body)
   }
 
   /** @throws StoreDamageError if an index lacks an entry for the document */
