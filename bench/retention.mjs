@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000
 const agent = new http.Agent({ keepAlive: true })
 
 const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const env = { DATA_DIR: dataDir, PORT: String(PORT), LOG_LEVEL: 'warn' }
+const env = { DATA_DIR: dataDir, PORT: String(PORT), LOG_LEVEL: 'info' }
 
 /** Enough keys that none meets its limit of 60 creates a minute. */
 async function prepare() {
@@ -77,13 +77,13 @@ async function measure(keys, first) {
 
 async function run(more, keys, first) {
   const service = startProcess(['bin/start.mjs'], { ...env, ...more }, ['--max-semi-space-size=4'])
-  await service.says(/listening|running/)
+  await service.says(/Countersign is running/)
   const times = await measure(keys, first)
   return { times, stop: () => service.stop() }
 }
 
 const made = startProcess(['bin/start.mjs'], env)
-await made.says(/listening|running|setup#/)
+await made.says(/Countersign is running/)
 const { keys, close } = await prepare()
 await close()
 await made.stop()

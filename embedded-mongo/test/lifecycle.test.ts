@@ -354,32 +354,6 @@ describe('what was dropped', () => {
   })
 })
 
-describe('documents that were large for a while, as requests are while they are decided', () => {
-  it('share their pages with others afterwards', async () => {
-    const store = await openStore(dataDir, { keep: true })
-    const { engine } = store.server
-    const items = store.db.collection<{ _id: number }>('items')
-    const others = store.db.collection<{ _id: number }>('others')
-    const set = (_id: number, bytes: number) =>
-      items.updateOne({ _id }, { $set: { text: 'x'.repeat(bytes) } }, { upsert: true })
-    const pending: number[] = []
-    for (let n = 1; n <= 150; n += 1) {
-      await set(n, 1_600)
-      await others.insertOne({ _id: n })
-      pending.push(n)
-      // In no order, as people decide.
-      const [id] = n <= 20 ? [] : pending.splice((n * 7) % 20, 1)
-      if (id === undefined) continue
-      await set(id, 6_000)
-      await set(id, 3_000)
-    }
-    // Two to a page of 8 kB; one each, which is what an update in place leaves, would take 150 alone.
-    expect(engine.file.pages().all - engine.file.pages().free).toBeLessThan(90)
-    expect(await items.countDocuments({ text: 'x'.repeat(3_000) })).toBe(130)
-    await store.close()
-  })
-})
-
 describe('a defect of the store', () => {
   it('is answered without details, and what it left half done is not kept', async () => {
     const store = await openStore(dataDir, { keep: true })

@@ -205,6 +205,8 @@ function prepare(db: Database.Database, path: string): number {
   // On macOS a plain fsync stops at the drive's cache.
   db.pragma('fullfsync = ON')
   db.pragma('cell_size_check = ON')
+  // What is deleted or overwritten is zeroed: an erased text must not stay in the gaps of pages, nor in free ones.
+  db.pragma('secure_delete = ON')
   db.pragma(`cache_size = ${-PAGE_CACHE}`)
   db.pragma(`journal_size_limit = ${LOG_BYTES}`)
   db.exec('BEGIN IMMEDIATE')

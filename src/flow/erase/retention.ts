@@ -74,12 +74,13 @@ async function eraseSlice(deps: FlowDeps, going: Going): Promise<{ more: boolean
   const from = { account_id: account.id, until, after, limit: SLICE, erased: whole }
   const found = await deps.erasure.finished(from)
   const due = found.filter(({ erased_at }) => erased_at === undefined)
-  const plans = due.map((one) => planErasure(deps, one, { kind: 'service' }, whole ? 'whole' : 'texts'))
-  const erased = await deps.erasure.erase(plans)
+  // The request last: what a crash leaves undone is found again by it.
   if (due.length > 0) {
     await deps.erasure.deleteDeliveries(idsOf(due))
     await deps.erasure.deleteCards(idsOf(due), false)
   }
+  const plans = due.map((one) => planErasure(deps, one, { kind: 'service' }, whole ? 'whole' : 'texts'))
+  const erased = await deps.erasure.erase(plans)
   const deleted = whole ? await deps.erasure.deleteMarked(idsOf(found)) : 0
   const done = erased + deleted
   going.stays = done === 0 ? going.stays + 1 : 0

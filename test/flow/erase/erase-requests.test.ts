@@ -7,6 +7,7 @@ import { eraseRequest } from '../../../src/flow/erase/erase-requests.ts'
 import { createRetention } from '../../../src/flow/erase/retention.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
+import { createRequestErasure } from '../../../src/store/requests/request-erasure.ts'
 import { alter, newCaller, stored } from '../../support/caller.ts'
 import { clockOf } from '../../support/clock.ts'
 import { expectStatus } from '../../support/enrolled.ts'
@@ -66,6 +67,8 @@ it('a finished request: its texts are nowhere, its receipt holds, the trail says
 
   expect(await eraseRequest(deps, id, CLI)).toMatchObject({ erased: true, open_deliveries: 0, cards: 0 })
   expect(await holding('SECRET-ONE')).toEqual([])
+  const left_over = await createRequestErasure(connection).count(id)
+  expect(left_over).toEqual({ deliveries: 0, open_deliveries: 0, cards: 0 })
   expect(await findings()).toEqual([])
   const [told] = await deps.trail.list({ type: 'approval.erased', subject: id, limit: 1 })
   expect(told?.entry).toMatchObject({ actor: CLI, account_id: expect.stringMatching(/^acc_/) })
