@@ -52,10 +52,11 @@ const SAMPLES: readonly Sample[] = [
  * person can decide others. @throws CliError in production, and where somebody already is
  */
 export function runDemo(): Promise<CommandResult> {
-  if (loadConfig().production)
+  const { production, mongodbUri } = loadConfig()
+  if (production || mongodbUri !== undefined)
     throw new CliError(
       'production',
-      'A demonstration has no place in production; unset NODE_ENV, and set another DATA_DIR.',
+      'A demonstration has no place in production; unset NODE_ENV and MONGODB_URI, and set another DATA_DIR.',
     )
   return withService(
     async (deps) => {

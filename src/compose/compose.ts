@@ -169,7 +169,7 @@ async function assemble(
     keepReloading(deps),
   )
   const limiter = createRateLimiter(connection, clock, log, !store.own)
-  await prepareStore(connection, server, deps, { use, newSecrets, alone: store.own })
+  await prepareStore(connection, server, deps, { use, newSecrets })
   return {
     deps,
     limiter,
@@ -228,7 +228,7 @@ async function prepareStore(
   connection: StoreConnection,
   { kind }: Server,
   deps: FlowDeps,
-  { use, newSecrets, alone }: Pick<ComposeOptions, 'use' | 'newSecrets'> & { alone: boolean },
+  { use, newSecrets }: Pick<ComposeOptions, 'use' | 'newSecrets'>,
 ): Promise<void> {
   const { keys, pushKey, clock, log } = deps
   await readSchema(connection)
@@ -239,11 +239,11 @@ async function prepareStore(
   await prepareSchema(connection, { log, clock, replicated, thorough: use === 'serve' })
   await keys.ensure()
   await pushKey.ensure()
-  await takeUpOnce(connection, deps, alone)
+  await takeUpOnce(connection, deps)
 }
 
-/** Takes up a copy, if the store is one, in one process. The only process need not wait for the lease of one that died. */
-async function takeUpOnce(connection: StoreConnection, deps: FlowDeps, alone: boolean): Promise<void> {
+/** Takes up a copy, if the store is one, in one process: a command may come to the store of a service that is starting. */
+async function takeUpOnce(connection: StoreConnection, deps: FlowDeps): Promise<void> {
   const isDone = () => isTakenUp(deps)
   const takeUp = async () => {
     await refuseEarlierVersions(connection)
@@ -252,8 +252,7 @@ async function takeUpOnce(connection: StoreConnection, deps: FlowDeps, alone: bo
   }
   const onWait = () =>
     deps.log.info({}, 'another process takes up the copy that this store is; waiting for it')
-  if (!alone) await doOnce(connection, deps.clock, { id: 'restore', isDone, onWait, work: takeUp })
-  else if (!(await isDone())) await takeUp()
+  await doOnce(connection, deps.clock, { id: 'restore', isDone, onWait, work: takeUp })
 }
 
 /** Makes a function that tells the stores' news to every listener. */

@@ -43,6 +43,8 @@ export async function doOnce(connection: StoreConnection, clock: Clock, work: Wo
     await pause(LOOK_EVERY_MS)
     if (await work.isDone()) return
   }
+  // The process that held it may have ended its work after this one looked.
+  if (await work.isDone()) return lease.end({})
   const renewal = setInterval(() => void lease.renew().catch(ignore), LEASE_MS / 3)
   try {
     await lease.end(await work.work(lease.note))

@@ -337,6 +337,8 @@ it('saves from a damaged store what is whole, and lists what is not', async () =
   )
 
   const target = { DATA_DIR: join(folder, 'target') }
+  const moved = await cli(['import', file, '--move', '--json'], { env: target })
+  expect(moved.error()).toEqual({ error: 'salvaged', message: expect.stringContaining('without --move') })
   expect((await cli(['import', file, '--json'], { env: target })).json().documents).toBe(
     Object.values<number>(collections).reduce((sum, many) => sum + many),
   )

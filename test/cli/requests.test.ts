@@ -138,6 +138,8 @@ describe('countersign demo', () => {
       env: { ...production, TRUST_PROXY: '0', STORE: 'embedded' },
     })
     expect(refused.error()).toMatchObject({ error: 'production' })
+    const shared = await cli(['demo', '--json'], { env: { ...env, MONGODB_URI: inject('storeUri') } })
+    expect(shared.error()).toMatchObject({ error: 'production' })
   })
 })
 

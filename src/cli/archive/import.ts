@@ -35,6 +35,10 @@ export interface ImportOptions {
 const NOT_STOPPED =
   'A service worked on the store while this archive was made, so it may have decided something since: stop every process, export again, and import that with --move. Or import this one without --move: what is open in it is then held until you confirm it.'
 
+/** A damaged log may have lost the newest writes as a whole: then nothing in the file says that they were there. */
+const SALVAGED =
+  'This archive was saved from a damaged store, whose newest writes may be missing: an approval may have been used, or a request decided, without a trace. Import it without --move: what is open in it is then held until you confirm it.'
+
 interface How {
   progress: Progress
   /** See `addMarks`. */
@@ -62,6 +66,7 @@ async function importArchive(
   how: How,
 ): Promise<CommandResult> {
   const { secrets = {}, stopped } = archive.manifest
+  if (how.move && archive.manifest.lost !== undefined) throw new CliError('salvaged', SALVAGED)
   if (how.move && !stopped) throw new CliError('not_stopped', NOT_STOPPED)
   const others = await otherSecrets(config, secrets)
   const all = { ...secrets, ...config.secrets }

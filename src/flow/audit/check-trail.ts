@@ -116,7 +116,8 @@ async function checkChain(
     records += 1
     if (record.entry === undefined) {
       erased += 1
-      erasures.add(record.seq)
+      // A number that is none, such as infinity, would be counted up to for ever; it is reported as it is.
+      if (flaw !== 'misnumbered') erasures.add(record.seq)
     } else {
       tellings.add(record.entry)
       const said = readErased(record.entry)

@@ -51,7 +51,7 @@ export const WITNESSES: readonly Witness[] = [
       ['approval.voted', ({ votes }) => isFilled(votes) || undefined],
       ['approval.consumed', ({ consumed_at }) => isSet(consumed_at)],
       ['approval.reminded', ({ reminded_at }) => isSet(reminded_at) || undefined],
-      ['approval.erased', ({ erased_at, deleting }) => isSet(erased_at) && deleting !== true],
+      ['approval.erased', ({ erased_at, deleting }) => (deleting === true ? undefined : isSet(erased_at))],
       ['approval.deleted', ({ deleting }) => deleting === true || undefined],
     ],
   },

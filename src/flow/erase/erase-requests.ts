@@ -41,13 +41,15 @@ export async function eraseRequest(
   if (dry) return { request, erased: false, ...(await erasure.count(id)) }
   const before = await erasure.count(id)
   const erased = request.erased_at === undefined
+  if ((await erasure.unrecorded([id], false)).size > 0) return { refused: 'busy' }
   if (erased && (await erasure.erase([planErasure(deps, request, actor, 'shown')])) === 0)
     return { refused: 'busy' }
   const now = await deps.requests.find(id)
   if (now === undefined) return { refused: 'unknown' }
-  // Cards of a version that shows the erasure already are deleted, and with them the ids of their chats.
-  if (!erased) await erasure.deleteCards([id], true)
-  else await deps.cards.follow([{ request_id: id, version: now.version, replies: [], at: deps.clock.now() }])
+  // Also of an earlier call, which may have died before this.
+  await deps.cards.follow([{ request_id: id, version: now.version, replies: [], at: deps.clock.now() }])
+  // Cards whose message shows the erasure are deleted, and with them the ids of their chats.
+  if (!erased) await erasure.deleteCards([id], now.version)
   await erasure.deleteDeliveries([id])
   const { open_deliveries, cards } = await erasure.count(id)
   return { request: now, erased, deliveries: before.deliveries, open_deliveries, cards }

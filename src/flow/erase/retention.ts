@@ -25,6 +25,8 @@ interface Going {
   after: { created_at: Date; id: string } | undefined
   /** Runs in a row in which nothing could be done with what was found. */
   stays: number
+  /** Something was passed over: the next round begins where this one did. */
+  passed: boolean
 }
 
 /**
@@ -42,7 +44,8 @@ export function createRetention(deps: FlowDeps): () => Promise<Date | undefined>
       if (going === undefined) break
       const { more, erased } = await eraseSlice(deps, going)
       if (!more) {
-        await deps.accounts.noteErased(going.account.id, new Date(going.until.getTime() - LONGEST_LIFE_MS))
+        const until = new Date(going.until.getTime() - LONGEST_LIFE_MS)
+        if (!going.passed) await deps.accounts.noteErased(going.account.id, until)
         round.shift()
       }
       if (erased > 0) break
@@ -64,7 +67,7 @@ async function beginRound(deps: FlowDeps): Promise<Going[]> {
     const until = new Date(now - Math.min(account.retention_days || Infinity, days ?? Infinity) * DAY_MS)
     // Everything made until then is erased; a position before the first id of that time.
     const after = account.erased_until && { created_at: account.erased_until, id: '' }
-    return { account, until, after, stays: 0 }
+    return { account, until, after, stays: 0, passed: false }
   })
 }
 
@@ -73,11 +76,15 @@ async function eraseSlice(deps: FlowDeps, going: Going): Promise<{ more: boolean
   const { account, until, after } = going
   const from = { account_id: account.id, until, after, limit: SLICE, erased: whole }
   const found = await deps.erasure.finished(from)
-  const due = found.filter(({ erased_at }) => erased_at === undefined)
+  const marked = found.filter(({ erased_at, deleting }) =>
+    whole ? deleting !== true : erased_at === undefined,
+  )
+  const unrecorded = await deps.erasure.unrecorded(idsOf(marked), true)
+  const due = marked.filter(({ id }) => !unrecorded.has(id))
   // The request last: what a crash leaves undone is found again by it.
   if (due.length > 0) {
     await deps.erasure.deleteDeliveries(idsOf(due))
-    await deps.erasure.deleteCards(idsOf(due), false)
+    await deps.erasure.deleteCards(idsOf(due))
   }
   const plans = due.map((one) => planErasure(deps, one, { kind: 'service' }, whole ? 'whole' : 'texts'))
   const erased = await deps.erasure.erase(plans)
@@ -85,6 +92,7 @@ async function eraseSlice(deps: FlowDeps, going: Going): Promise<{ more: boolean
   const done = erased + deleted
   going.stays = done === 0 ? going.stays + 1 : 0
   // What the relay still has to record is erased, or deleted, by one of the next runs; what cannot be is passed over.
+  if (going.stays > MOST_STAYS) going.passed = true
   if ((!whole && erased === found.length) || going.stays > MOST_STAYS) going.after = found.at(-1) ?? after
   return { more: found.length > 0, erased: done }
 }
@@ -106,17 +114,28 @@ async function eraseOldRecords(deps: FlowDeps, before: Date): Promise<boolean> {
   const [last] = await trail.list({ type: 'audit.erased', subject: TRAIL, limit: 1 })
   const { from: lastFrom, to: lastTo } = (last?.entry && readErased(last.entry)) ?? { from: 1, to: 0 }
   if (lastTo > 0) await eraseStretch(deps, await trail.scan(lastFrom, lastTo - lastFrom + 1), lastTo)
-  const found = await trail.scan(lastTo + 1, RECORDS)
-  const young = found.findIndex(({ entry }) => entry !== undefined && entry.at >= before)
-  const old = young === -1 ? found : found.slice(0, young)
+  const { from, old, more } = await nextStretch(deps, lastTo + 1, before)
   const to = old.at(-1)?.seq
-  if (to === undefined || old.every(isKept)) return false
-  const detail = { from: lastTo + 1, to, before: before.toISOString() }
+  if (to === undefined) return false
+  const detail = { from, to, before: before.toISOString() }
   const at = deps.clock.now()
   const actor = { kind: 'service' } as const
   await createAppender(deps)([drawEntry(deps, { type: 'audit.erased', at, actor, subject: TRAIL, detail })])
   await eraseStretch(deps, old, to)
-  return young === -1 && found.length === RECORDS
+  return more
+}
+
+/** Finds the next records older than that of which some are to be erased; a sweep alone leaves hundreds in a row that are not. */
+async function nextStretch({ trail }: FlowDeps, first: number, before: Date) {
+  for (let from = first; ; ) {
+    const found = await trail.scan(from, RECORDS)
+    const young = found.findIndex(({ entry }) => entry !== undefined && entry.at >= before)
+    const more = young === -1 && found.length === RECORDS
+    const old = young === -1 ? found : found.slice(0, young)
+    if (!old.every(isKept)) return { from, old, more }
+    if (!more) return { from, old: [], more }
+    from = (old.at(-1)?.seq ?? from) + 1
+  }
 }
 
 async function eraseStretch({ trail }: FlowDeps, records: readonly AuditRecord[], to: number): Promise<void> {

@@ -43,7 +43,9 @@ export async function consumeRequest(
     return { request: used, replayed: true }
   }
   const earlier = request.consumed_at === undefined ? undefined : replay(request)
-  refuseDifferent(request, use)
+  // What was approved is gone: only the call that used it up may hear so again.
+  if (request.erased_at === undefined) refuseDifferent(request, use)
+  else if (earlier === undefined) throw refusal('mismatch', { field: 'action' })
   if (earlier !== undefined) return earlier
   await refuseHeld(deps, request)
   const at = deps.clock.now()
@@ -64,7 +66,7 @@ async function refuseHeld(deps: FlowDeps, request: ApprovalRequest): Promise<voi
   if (await deps.restores.isHeld(request)) throw refusal('held_after_restore')
 }
 
-/** Refuses any other use. Action and context never change once stored, so what was compared is what the write uses up. */
+/** Refuses any other use. Action and context change only when they are erased, after which the write uses nothing up. */
 function refuseDifferent(request: ApprovalRequest, { action, context, context_sha256 }: Use): void {
   if (action !== undefined && action !== request.action) throw refusal('mismatch', { field: 'action' })
   if (context !== undefined && canonicalize(context) !== request.context_json)

@@ -90,9 +90,9 @@ async function setAsideWaiting({ clock, random, deliveries, pushes, cards }: Flo
     (card) => {
       const { id, fence, news, shown, message, replies } = card
       const what = message === undefined ? 'post' : 'update'
-      const doubt = message === undefined ? { perhaps_posted: true } : ({ recheck: true } as const)
+      const doubt = message === undefined ? { perhaps_posted: true } : {}
       const dropped = replies.filter(({ state }) => state === 'due').map((reply) => reply.id)
-      const kept = { news, shown, certain: false, again_at: at, said: [], dropped }
+      const kept = { news, shown, stale: true, again_at: at, said: [], dropped }
       return cards.finish(id, fence, {
         ...rest,
         ...kept,

@@ -2,6 +2,7 @@ import { type Collection, mongo } from 'mongoose'
 import { RESTORES } from '../../domain/restore.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { DUPLICATE_KEY } from '../mongo/failures.ts'
+import { OLDEST_BESIDE } from '../schema/migrations.ts'
 import { ArchiveError, createPartSum, type Manifest, type Part, sameSums } from './archive-format.ts'
 import {
   archivedCollections,
@@ -200,6 +201,10 @@ export async function addMarks(
   const restores = connection.collection<{ _id: string }>(RESTORES)
   if (!moved) await restores.updateOne({ _id: id }, { $setOnInsert: document }, { upsert: true })
   await connection
-    .collection<{ _id: string; version?: number }>('schema')
-    .updateOne({ _id: 'indexes' }, { $max: { version: schema_version } }, { upsert: true })
+    .collection<{ _id: string; version?: number; oldest?: number }>('schema')
+    .updateOne(
+      { _id: 'indexes' },
+      { $max: { version: schema_version, oldest: OLDEST_BESIDE } },
+      { upsert: true },
+    )
 }

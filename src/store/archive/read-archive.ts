@@ -75,13 +75,17 @@ async function readParts(lines: ReturnType<typeof createLineReader>, onLines: On
 
 const LINE_END = 0x0a
 
+/** Bytes of a line: a document of 16 MiB as EJSON is shorter. Before any checksum a small file may unpack to a line without end. */
+const LONGEST_LINE = 256e6
+
 /** Cuts bytes into lines. A line keeps its end; a last one without an end was cut short and is none. */
 function createLineReader(bytes: AsyncIterable<Uint8Array>) {
   const chunks = bytes[Symbol.asyncIterator]()
   let ready: Uint8Array[] = []
   let at = 0
-  /** The pieces of a line whose end has not come yet. */
+  /** The pieces of a line whose end has not come yet, and their bytes. */
   let begun: Uint8Array[] = []
+  let length = 0
   const read = async (): Promise<boolean> => {
     const { value, done } = await chunks.next()
     if (done === true) {
@@ -98,6 +102,9 @@ function createLineReader(bytes: AsyncIterable<Uint8Array>) {
       from = end + 1
     }
     if (from < value.length) begun.push(value.subarray(from))
+    if (from > 0) length = 0
+    length += value.length - from
+    if (length > LONGEST_LINE) throw new ArchiveError('it has a line that no export writes')
     return true
   }
   /** @returns up to `most` of the lines that have come; none at the end */

@@ -13,7 +13,10 @@ const { trusted } = mongoose
 /** States in which no attempt at a delivery is to come. */
 const RESTING = ['delivered', 'dead', 'dropped']
 
-/** Fields that are deleted with the texts: places, addresses, and hashes of texts that somebody could guess. */
+/**
+ * Fields that are deleted with the texts: places, addresses, and hashes of texts that somebody could guess. The hash of the
+ * `Idempotency-Key` stays: a repeat of the create must not ask for a second approval.
+ */
 const GONE = [
   'digest_salt',
   'audience',
@@ -21,7 +24,6 @@ const GONE = [
   'callback_url',
   'callback_secret_version',
   'asked_from',
-  'idempotency_sha256',
   'body_sha256',
   'callback',
 ] as const satisfies readonly (keyof ApprovalRequest)[]
@@ -75,7 +77,7 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
         const still: object = {
           _id: id,
           status: { $ne: 'pending' as const },
-          erased_at: null,
+          ...(erasure.how === 'whole' ? { deleting: { $ne: true } } : { erased_at: null }),
           outbox_token: null,
         }
         const idle = { ...still, 'callback.state': { $ne: 'due' as const } }
@@ -86,10 +88,26 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
       return erased
     },
     /** Deletes the deliveries of these requests that are at rest: their bodies hold actions and comments. */
-    deleteDeliveries: (ids: readonly string[]) => deleteOf(deliveries, ids, { state: { $in: RESTING } }),
-    /** Deletes the cards of these requests. @param settled only those with nothing left to post or edit */
-    deleteCards: (ids: readonly string[], settled: boolean) =>
-      deleteOf(cards, ids, settled ? { state: { $in: ['idle', 'unreachable'] } } : {}),
+    deleteDeliveries: (ids: readonly string[]) =>
+      deleteOf(deliveries, ids, { state: { $in: RESTING }, ...RECORDED }),
+    /** Deletes the cards of these requests. @param shown only those at rest without a message, or whose message shows that version */
+    deleteCards: (ids: readonly string[], shown?: number) =>
+      deleteOf(cards, ids, { ...(shown === undefined ? {} : settledAt(shown)), ...RECORDED }),
+    /**
+     * Returns those of these requests of which a delivery or card has entries that are not in the trail yet.
+     * @param open also those with a delivery whose attempts are not over
+     */
+    async unrecorded(ids: readonly string[], open: boolean): Promise<ReadonlySet<unknown>> {
+      const of = { request_id: { $in: [...ids] } }
+      const waiting = { ...of, outbox_token: { $ne: null } }
+      const sending = { ...of, $or: [{ outbox_token: { $ne: null } }, { state: { $nin: RESTING } }] }
+      const options = { projection: { _id: 0, request_id: 1 } }
+      const found = await Promise.all([
+        deliveries.find(open ? sending : waiting, options).toArray(),
+        cards.find(waiting, options).toArray(),
+      ])
+      return new Set(found.flat().map((one) => 'request_id' in one && one.request_id))
+    },
     /** Deletes marked requests whose entries the trail has. @returns how many */
     deleteMarked: (ids: readonly string[]) =>
       deleteThese(requests, ids, { deleting: true, outbox_token: null }),
@@ -104,6 +122,14 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
       return { deliveries: resting, open_deliveries: all - resting, cards: posted }
     },
   }
+}
+
+/** Whose entries the trail has: they would be lost with the document. */
+const RECORDED = { outbox_token: null }
+
+function settledAt(version: number): object {
+  const settled = { state: { $in: ['idle', 'unreachable'] } }
+  return { ...settled, $or: [{ message: null }, { shown: { $gte: version } }] }
 }
 
 async function deleteOf(

@@ -343,10 +343,10 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake, ho
     async giveUpIdempotencyKey(id: string): Promise<void> {
       await model.updateOne({ _id: id }, { $unset: { idempotency_sha256: 1, body_sha256: 1 } })
     },
-    /** Approved, not held after a restore, and never used → used. */
+    /** Approved, not erased, not held after a restore, and never used → used. */
     consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>
       update(
-        { _id: id, status: 'approved', consumed_at: null, ...notHeld(holding()) },
+        { _id: id, status: 'approved', consumed_at: null, erased_at: null, ...notHeld(holding()) },
         withOutbox({ $set: use, $inc: { version: 1 } }, [audit]),
       ),
     /** Records a caller's reminder: only while the request is pending, and at least `gapSeconds` after their previous one. */

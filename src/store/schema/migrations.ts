@@ -11,7 +11,7 @@ export const SCHEMA_VERSION = 12
  * The oldest schema version whose processes may use a store of this version: during a rolling upgrade they read what this version
  * writes, and write what this version reads. Raised to `SCHEMA_VERSION` by a change that they would misread.
  */
-export const OLDEST_BESIDE = 10
+export const OLDEST_BESIDE = 12
 
 /** All changes of documents, oldest first. A change of indexes alone needs none: missing ones are always made. */
 export const MIGRATIONS: readonly Migration[] = [dropIdempotency]

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { readConfig } from '../../../src/config/config.ts'
 import { readLifetimes } from '../../../src/config/lifetimes.ts'
+import { drawEntry } from '../../../src/domain/audit.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
-import { eraseRequest } from '../../../src/flow/erase/erase-requests.ts'
+import { eraseRequest, planErasure } from '../../../src/flow/erase/erase-requests.ts'
 import { createRetention } from '../../../src/flow/erase/retention.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
@@ -118,9 +120,52 @@ it('a pending request, and one that does not exist, are refused', async () => {
   )
 })
 
+it('what the trail does not have yet, and cards that show the texts, outlast every call', async () => {
+  const { deps, connection } = service.composition
+  const id = await approvedWith('SECRET-SEVEN')
+  const delivery = { _id: 'dlv_x', request_id: id, state: 'dead', outbox_token: 'evt_x' }
+  await stored(service, 'deliveries').insertOne(delivery)
+  expect(await eraseRequest(deps, id, CLI)).toEqual({ refused: 'busy' })
+  await retain(400, { days: 30 })
+  expect(await holding('SECRET-SEVEN')).toEqual(['requests'])
+  await stored(service, 'deliveries').updateOne({ _id: 'dlv_x' }, { $unset: { outbox_token: 1 } })
+
+  // A call that died just after it had erased the texts.
+  const request = await deps.requests.find(id)
+  if (request === undefined) throw new Error('no request')
+  const card = { _id: 'card_x', request_id: id, recipient_key: 'x', state: 'idle', shown: 1, wanted: 1 }
+  await stored(service, 'cards').insertOne({
+    ...card,
+    platform: 'slack',
+    message: { channel: 'C1' },
+    replies: [],
+  })
+  await createRequestErasure(connection).erase([planErasure(deps, request, CLI, 'shown')])
+  await findings()
+  expect(await eraseRequest(deps, id, CLI)).toMatchObject({ erased: false, cards: 1 })
+  const version = (await deps.requests.find(id))?.version
+  expect(await stored(service, 'cards').findOne({ _id: 'card_x' })).toMatchObject({
+    state: 'due',
+    wanted: version,
+  })
+  await stored(service, 'cards').updateOne({ _id: 'card_x' }, { $set: { state: 'idle', shown: version } })
+  expect(await eraseRequest(deps, id, CLI)).toMatchObject({ cards: 0 })
+  expect(await stored(service, 'deliveries').findOne({ _id: 'dlv_x' })).toBeNull()
+
+  const used = await callWithKey(service, setting.key, `/${id}/consume`, { context: {} })
+  expect([used.status, await used.json()]).toEqual([
+    409,
+    expect.objectContaining({ error: 'mismatch', field: 'action' }),
+  ])
+})
+
 /** Runs the sweep to its end, as it would run that many days later. */
-async function retain(days: number, retention: Partial<FlowDeps['settings']['retention']>): Promise<void> {
-  const { deps } = service.composition
+async function retain(
+  days: number,
+  retention: Partial<FlowDeps['settings']['retention']>,
+  on: TestService = service,
+): Promise<void> {
+  const { deps } = on.composition
   const clock = clockOf(() => Date.now() + days * DAY_MS)
   const none = { days: undefined, whole: false, auditDays: undefined }
   const settings = { ...deps.settings, retention: { ...none, ...retention } }
@@ -181,6 +226,20 @@ it('T85: old records lose their contents; the chain holds, and none is erased wi
   const [newest] = await deps.trail.list({ type: 'approval.approved', limit: 1 })
   await deps.trail.erase([newest?.seq ?? 0])
   expect((await check()).findings).toContainEqual({ code: 'erased_untold', seq: newest?.seq })
+})
+
+it('goes on behind hundreds of records in a row that say what was erased', async () => {
+  const other = await startService()
+  onTestFinished(() => other.close())
+  const { deps } = other.composition
+  const entry = (type: 'approval.erased' | 'approval.reminded', subject: string) =>
+    drawEntry(deps, { type, at: deps.clock.now(), actor: CLI, subject })
+  const append = createAppender(deps)
+  await append(Array.from({ length: 450 }, () => entry('approval.erased', 'req_gone')))
+  await append([entry('approval.reminded', 'req_old')])
+  await retain(100, { auditDays: 60 }, other)
+  expect(await deps.trail.list({ subject: 'req_old', limit: 9 })).toEqual([])
+  expect(await deps.trail.list({ subject: 'req_gone', limit: 500 })).toHaveLength(450)
 })
 
 it('reads for how long things are kept: for ever, unless a number of days says otherwise', () => {
