@@ -1,6 +1,6 @@
 // Makes a release of the commit that is checked out: node scripts/release.mjs --key <ssh key> --to <folder>
 // --dry-run: does all of it with a key of its own, in a folder that is removed. docs/release.md says what is made and how to check it.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,6 +23,12 @@ if (!dryRun && (values.key === undefined || values.to === undefined))
   fail('give --key <ssh key> and --to <folder>, or --dry-run')
 const scratch = mkdtempSync(join(tmpdir(), 'countersign-release-'))
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
+
+const lacks = dryRun && whatIsMissing()
+if (lacks) {
+  process.stdout.write(`skipped: ${lacks}\n`)
+  process.exit(0)
+}
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const commit = git('rev-parse', 'HEAD')
@@ -53,6 +59,15 @@ function run(command, args, cwd, input) {
     stdio: ['pipe', 'pipe', errors],
     maxBuffer: 1e8,
   })
+}
+
+/** Names what a dry run cannot do without: sources that were unpacked have no commits. */
+function whatIsMissing() {
+  if (!passes(() => run('git', ['rev-parse', '--verify', '--quiet', 'HEAD'], root)))
+    return 'this is no checkout of git'
+  // Without a right argument it ends with an error of its own; where there is none, with ENOENT.
+  const { error } = spawnSync('ssh-keygen', ['-?'], { stdio: 'ignore' })
+  return error === undefined ? undefined : 'there is no ssh-keygen'
 }
 
 function git(...args) {

@@ -57,8 +57,11 @@ describe('the manifests of Kubernetes', () => {
       Deployment: 'apps/v1',
       Service: 'core/v1',
       PodDisruptionBudget: 'policy/v1',
+      NetworkPolicy: 'networking/v1',
     }
-    const kind = z.object({ kind: z.enum(['ConfigMap', 'Deployment', 'Service', 'PodDisruptionBudget']) })
+    const kind = z.object({
+      kind: z.enum(['ConfigMap', 'Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy']),
+    })
     const lines = documents.map((document, n) => {
       const type = kind.parse(document).kind
       return `export const one${n} = ${JSON.stringify(document)} satisfies import('kubernetes-types/${kinds[type]}').${type}`
