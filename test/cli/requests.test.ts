@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SHELLS } from '../../src/cli/completion.ts'
+import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
 import { lapse } from '../support/caller.ts'
 import { type CliRun, cli, useDataDir } from '../support/cli.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
@@ -107,6 +108,36 @@ describe('countersign webhooks', () => {
       error: 'delivery_in_progress',
     })
     expect((await run('webhooks', 'deliveries', '--json')).error()).toMatchObject({ error: 'usage' })
+  })
+})
+
+describe('countersign erase request', () => {
+  it('counts with --dry-run, erases once, and says of any other why not', async () => {
+    const id = await ask(one, { action: 'Pay SECRET', context: { reason: 'SECRET' } })
+    const refusalOf = async (of: string) => (await run('erase', 'request', of, '--json')).error()
+    expect(await refusalOf(id)).toMatchObject({ error: 'request_pending' })
+    await decideByPasskey(one, id, 'approved')
+    const dry = await json('erase', 'request', id, '--dry-run')
+    expect(dry).toMatchObject({ request_id: id, erased: false, dry_run: true, votes: 1 })
+    expect(await json('requests', 'show', id)).toMatchObject({ action: 'Pay SECRET' })
+    // The entry of the decision has to reach the trail first.
+    await service.composition.deps.verifications.flush()
+    await createRelay(service.composition.deps, NO_LOOPS).run()
+    expect(await json('erase', 'request', id)).toMatchObject({ erased: true, dry_run: false })
+    expect(JSON.stringify(await json('requests', 'show', id))).not.toContain('SECRET')
+    expect((await run('erase', 'request', id)).stdout).toContain(`${id} was erased before`)
+    expect(await refusalOf('req_nothing')).toEqual({
+      error: 'request_unknown',
+      message: 'There is no request req_nothing.',
+    })
+  })
+
+  it('sets for how long an account keeps its requests, and refuses what is no number of days', async () => {
+    const of = 'one@example.com'
+    expect(await json('user', 'retention', of, '30')).toMatchObject({ retention_days: 30 })
+    expect((await run('user', 'retention', of, '0')).code).toBe(0)
+    for (const days of ['x', '-1', '1.5'])
+      expect([days, (await run('user', 'retention', of, days, '--json')).code]).toEqual([days, 2])
   })
 })
 
