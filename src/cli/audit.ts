@@ -112,7 +112,7 @@ function sentenceOf(finding: Finding): string {
     case 'unlinked':
       return `Record ${finding.seq} does not follow from the one before: it was replaced, moved or inserted.`
     case 'truncated':
-      return `Record ${finding.seq} and all later ones are missing: the trail was longer.`
+      return `Record ${finding.seq} and all later ones are missing: the trail was longer, or the head that was given is of another trail.`
     case 'rewritten':
       return `Record ${finding.seq} has changed: it, or one before it, was rewritten.`
     case 'erased_untold':

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import type { CommandResult } from './terminal.ts'
-import { oneOf } from './terminal.ts'
+import { type CommandResult, oneOf } from './terminal.ts'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 

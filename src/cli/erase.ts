@@ -1,5 +1,5 @@
 import { eraseRequest } from '../flow/erase/erase-requests.ts'
-import { CliError, type CommandResult } from './terminal.ts'
+import { CliError, type CommandResult, oneLine } from './terminal.ts'
 import { withService } from './with-service.ts'
 
 export interface EraseOptions {
@@ -7,7 +7,7 @@ export interface EraseOptions {
 }
 
 const REFUSED = {
-  unknown: (id: string) => `There is no request ${id}.`,
+  unknown: (id: string) => `There is no request ${oneLine(id)}; see: countersign requests list`,
   pending: (id: string) => `${id} is still pending; withdraw it first, or wait until it expires.`,
   busy: (id: string) =>
     `A running service still has to record ${id} or to hand over its callback; nothing was erased. Start the service, then try again.`,
@@ -20,20 +20,20 @@ export function runEraseRequest(id: string, { dryRun = false }: EraseOptions): P
       const done = await eraseRequest(deps, id, { kind: 'cli' }, dryRun)
       if (done.refused !== undefined) throw new CliError(`request_${done.refused}`, REFUSED[done.refused](id))
       const { request, erased, deliveries, open_deliveries, cards } = done
-      const left = { open_deliveries, cards }
       const value = {
         request_id: id,
         erased,
         dry_run: dryRun,
         votes: request.votes.length,
         deliveries,
-        ...left,
+        open_deliveries,
+        cards,
       }
       const again =
         open_deliveries + cards === 0
           ? []
           : [
-              `${cards} cards are edited by a running service, and ${open_deliveries} deliveries are still under way. Run the command again in some minutes: it erases what they leave.`,
+              `Still to do by a running service: cards to edit ${cards}, deliveries to finish ${open_deliveries}. Run the command again in some minutes: it erases what they leave.`,
             ]
       const counts = `action, context, ${request.votes.length} votes' statements and comments, ${deliveries} deliveries`
       const already = request.erased_at === undefined ? '' : ' Its texts were erased before.'

@@ -24,9 +24,8 @@ const FILES = ['store.db', 'store.db-wal', 'store.seal', 'secrets.json']
 export function runVerifyBackup(path: string): Promise<CommandResult> {
   if (path === '') throw usageError('Name the backup: a folder, or a .db file.')
   return onCopyOf(resolve(path), async (dataDir) => {
-    const damage = await findDamage(dataDir)
-    if (damage !== undefined)
-      return broken('backup_damaged', `${path} is damaged: ${damage}. Keep an earlier backup.`)
+    const damaged = await brokenBy(path, dataDir)
+    if (damaged !== undefined) return damaged
     const config = { ...loadConfig(), dataDir, mongodbUri: undefined }
     const mark = (await inspectRestores(config)).filter(({ state }) => state === 'copied').at(-1)
     const report = await withTrail(config, (deps) => checkTrail(deps))
@@ -45,7 +44,8 @@ export function runVerifyBackup(path: string): Promise<CommandResult> {
  * @throws CliError, StoreFileError, and what a start throws
  */
 export async function runDrill(path = ''): Promise<CommandResult> {
-  if (path !== '') return onCopyOf(resolve(path), (dataDir) => drill(dataDir))
+  if (path !== '')
+    return onCopyOf(resolve(path), async (dataDir) => (await brokenBy(path, dataDir)) ?? drill(dataDir))
   return inTemporaryFolder(async (folder) => {
     const copy = join(folder, 'copy')
     const made = await runBackup({ to: copy })
@@ -67,7 +67,7 @@ async function drill(dataDir: string): Promise<CommandResult> {
   if (!hasSecrets(config))
     throw new CliError(
       'secrets_missing',
-      'The secrets of the store are neither beside the backup nor set here.',
+      `The secrets of the store are neither beside the backup nor set here; set ${missingSecrets(config).join(', ')}, or name a folder with its secrets.json.`,
     )
   const { serve } = await import('../serve.ts')
   const ignore = () => undefined
@@ -98,7 +98,7 @@ async function drill(dataDir: string): Promise<CommandResult> {
       documents: report.documents,
     }
     if (missing.length > 0) {
-      const message = `the drill failed: ${missing.join('; ')}`
+      const message = `The drill failed: ${missing.join('; ')}. Keep the backup made before this one, and run: countersign backup verify <path>`
       return { value, text: message, failure: { error: 'drill_failed', message } }
     }
     const text = `The drill succeeded. A service was ready on the restored copy after ${started_after} s; it holds ${pending} pending requests and ${approved} unused approvals, and its audit trail is intact (${value.seconds} s in all). Nothing of it is left.`
@@ -106,6 +106,13 @@ async function drill(dataDir: string): Promise<CommandResult> {
   } finally {
     await service.close()
   }
+}
+
+/** Returns the answer about a damaged backup; undefined for one that is whole. */
+async function brokenBy(path: string, dataDir: string): Promise<CommandResult | undefined> {
+  const damage = await findDamage(dataDir)
+  if (damage === undefined) return undefined
+  return broken('backup_damaged', `${path} is damaged: ${damage}. Keep an earlier backup.`)
 }
 
 function broken(error: string, message: string): CommandResult {

@@ -314,7 +314,7 @@ function watchStore(
 function keepReloading(deps: Pick<FlowDeps, 'keys' | 'restores' | 'log'>): () => Promise<void> {
   const timer = setInterval(() => {
     Promise.all([deps.keys.reload(), deps.restores.all()]).catch((error: unknown) =>
-      deps.log.warn({ error }, 'reloading the signing keys failed'),
+      deps.log.warn({ error }, 'reloading the signing keys or the restores failed'),
     )
   }, KEY_RELOAD_MS).unref()
   return async () => clearInterval(timer)

@@ -87,7 +87,7 @@ export interface SchemaReport {
 /** Counts what is to be migrated, without a write. @throws UnsuitableStoreError for a newer store, and what `lookAt` throws */
 export function inspectSchema(config: StoreSettings): Promise<SchemaReport> {
   return lookAt(config, async (connection) => {
-    const { version: from } = await readSchema(connection)
+    const from = await readSchema(connection)
     const pending = await readPending(connection)
     const counted = pending.map(async ({ version, title, count }) => ({
       version,

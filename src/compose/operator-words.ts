@@ -32,6 +32,8 @@ const ELSEWHERE = 'Set DATA_DIR to a folder you may write.'
 /** The operating system's errors, whose message names only the file. The store translates its own, so these are of what is beside it. */
 const FILE_ERRORS: Partial<Record<string, { code: string; advice: string }>> = {
   EACCES: { code: 'not_permitted', advice: ELSEWHERE },
+  EISDIR: { code: 'no_file', advice: 'Name a file.' },
+  ENOENT: { code: 'no_file', advice: 'Check the path.' },
   EEXIST: { code: 'store_unusable', advice: 'Choose another name.' },
   EROFS: { code: 'not_permitted', advice: ELSEWHERE },
   ENAMETOOLONG: { code: 'store_unusable', advice: 'Choose a shorter name.' },

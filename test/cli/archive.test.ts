@@ -349,4 +349,14 @@ it('saves from a damaged store what is whole, and lists what is not', async () =
   const elsewhere = { ...env, MONGODB_URI: (await useDatabase()).uri }
   const refused = await cli(['export', `${file}3`, '--salvage', '--json'], { env: elsewhere })
   expect(refused.error()).toMatchObject({ error: 'not_embedded' })
+
+  // The page that says where everything else is.
+  const store = join(env.DATA_DIR ?? '', 'store.db')
+  const bytes = await readFile(store)
+  bytes[100] = (bytes[100] ?? 0) ^ 1
+  await writeFile(store, bytes)
+  expect((await cli(['export', `${file}4`, '--salvage', '--json'], { env })).error()).toEqual({
+    error: 'not_salvageable',
+    message: expect.stringMatching(/^Nothing can be saved from .* restore a backup\.$/),
+  })
 })

@@ -7,6 +7,8 @@ it.each([
   ['EACCES', 'not_permitted', 'Set DATA_DIR to a folder you may write.'],
   ['EROFS', 'not_permitted', 'Set DATA_DIR to a folder you may write.'],
   ['ENOSPC', 'store_unusable', 'Make room on that disk.'],
+  ['ENOENT', 'no_file', 'Check the path.'],
+  ['EISDIR', 'no_file', 'Name a file.'],
 ])('an operator reads what to do about %s', (code, told, advice) => {
   const error = failing(`${code}: open '/data/secrets.json'`, { code })
   expect(operatorWords(error)).toEqual({ code: told, message: `${error.message}. ${advice}` })

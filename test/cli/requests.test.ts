@@ -128,7 +128,7 @@ describe('countersign erase request', () => {
     expect((await run('erase', 'request', id)).stdout).toContain(`${id} was erased before`)
     expect(await refusalOf('req_nothing')).toEqual({
       error: 'request_unknown',
-      message: 'There is no request req_nothing.',
+      message: 'There is no request req_nothing; see: countersign requests list',
     })
   })
 

@@ -149,7 +149,7 @@ it('says before an upgrade what it will change, and changes only that', async ()
     `The store has schema version 9; this version of Countersign changes it to ${SCHEMA_VERSION}:`,
   )
   expect(plan).toContain(
-    '- drops the answers that versions before 10 kept under an Idempotency-Key (2 documents)',
+    '- drops the answers that stores of schema versions before 10 kept under an Idempotency-Key (2 documents)',
   )
   expect(await old.countDocuments()).toBe(2)
   expect(await migrate()).toContain(`The store now has schema version ${SCHEMA_VERSION} (before: 9).`)

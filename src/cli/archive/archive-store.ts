@@ -25,6 +25,7 @@ import { makeIndexes } from '../../store/schema/indexes.ts'
 import { prepareSchema } from '../../store/schema/prepare-schema.ts'
 import { createSigningKeyStore } from '../../store/signing-keys.ts'
 import { createStores } from '../../store/stores.ts'
+import { CliError } from '../terminal.ts'
 
 type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeTimeoutMs'>
 
@@ -116,7 +117,7 @@ export async function withRescuedStore<Result>(
     undos.push(() => connection.close())
     const lost: NonNullable<Manifest['lost']> = []
     const rescue = createRescue(connection)
-    for await (const held of salvageStore(config.dataDir)) {
+    for await (const held of wholeDocuments(config.dataDir)) {
       const collection = held.namespace.slice(held.namespace.indexOf('.') + 1)
       if ('body' in held) await rescue.add(collection, held.body)
       else lost.push({ collection, what: held.damaged, documents: held.documents })
@@ -126,6 +127,17 @@ export async function withRescuedStore<Result>(
     return await work({ connection, server, stopped: true, check: async () => undefined }, lost)
   } finally {
     await undoAll(undos.reverse())
+  }
+}
+
+/** @throws CliError when SQLite cannot read even the list of what is in the file */
+async function* wholeDocuments(dataDir: string): ReturnType<typeof salvageStore> {
+  try {
+    yield* salvageStore(dataDir)
+  } catch (error) {
+    if (!(error instanceof StoreFileError)) throw error
+    const message = `Nothing can be saved from ${dataDir}: the pages that say where the documents are cannot be read. Keep the file, and restore a backup.`
+    throw new CliError('not_salvageable', message)
   }
 }
 
@@ -172,7 +184,7 @@ async function refuseFull(dataDir: string): Promise<void> {
   if (bavail * bsize >= needed) return
   const mb = (bytes: number): number => Math.ceil(bytes / 1e6)
   throw new StoreFileError(
-    `the copy of the store that an archive is made of, in ${dataDir}, takes a disk with ${mb(needed)} MB free, twice the size of the store, and there are ${mb(bavail * bsize)} MB. Copy it to another disk and export that copy: countersign backup <folder>, then DATA_DIR=<folder> countersign export <file>`,
+    `the copy of the store that an archive is made of, in ${dataDir}, takes a disk with ${mb(needed)} MB free, twice the size of the store, and there are ${mb(bavail * bsize)} MB. Copy it to another disk and export that copy: countersign backup --to <folder>, then DATA_DIR=<folder> countersign export <file>`,
   )
 }
 

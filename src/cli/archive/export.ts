@@ -10,6 +10,7 @@ import type { Manifest } from '../../store/archive/archive-format.ts'
 import { type Source, surveyStore, writeArchive } from '../../store/archive/write-archive.ts'
 import { readHello } from '../../store/clock.ts'
 import type { Server } from '../../store/mongo/server.ts'
+import { headText } from '../audit.ts'
 import { drawCopyMark } from '../copy-mark.ts'
 import { CliError, type CommandResult, commandLog, oneLine, usageError } from '../terminal.ts'
 import { loadForStore } from '../with-service.ts'
@@ -112,7 +113,7 @@ function present({ path, bytes, encrypted, missing }: Written, manifest: Manifes
       copied_at: copy.copied_at,
       stopped,
       store,
-      audit_head: audit_head === null ? null : `${audit_head.seq}:${audit_head.hash}`,
+      audit_head: audit_head === null ? null : headText(audit_head),
       encrypted,
       secrets,
       secrets_missing: encrypted ? missing : [],
@@ -133,7 +134,7 @@ function present({ path, bytes, encrypted, missing }: Written, manifest: Manifes
 }
 
 function tellLost(lost: NonNullable<Manifest['lost']>): string[] {
-  if (lost.length === 0) return ['Nothing in the store is damaged.']
+  if (lost.length === 0) return ['Every document in the store is whole; its newest writes may be missing.']
   return [
     'Not whole in the store, and missing in the archive (indexes are made anew by the import):',
     ...lost.map(({ collection, what, documents }) => {

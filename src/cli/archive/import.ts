@@ -21,6 +21,7 @@ import {
 import { type Archive, readArchive } from '../../store/archive/read-archive.ts'
 import { readHello } from '../../store/clock.ts'
 import { SCHEMA_VERSION } from '../../store/schema/migrations.ts'
+import { headText } from '../audit.ts'
 import { CliError, type CommandResult, commandLog, usageError } from '../terminal.ts'
 import { wrongSecrets } from '../wrong-secrets.ts'
 import { type ArchiveFile, openArchiveFile } from './archive-file.ts'
@@ -38,6 +39,9 @@ const NOT_STOPPED =
 /** A damaged log may have lost the newest writes as a whole: then nothing in the file says that they were there. */
 const SALVAGED =
   'This archive was saved from a damaged store, whose newest writes may be missing: an approval may have been used, or a request decided, without a trace. Import it without --move: what is open in it is then held until you confirm it.'
+
+const HELD =
+  'Now start the service. It holds what was pending or approved and unused in the archive, until you run: countersign restore confirm (countersign restore status shows it).'
 
 interface How {
   progress: Progress
@@ -81,7 +85,7 @@ async function importArchive(
     const { skewMs } = await readHello(target.connection)
     const keys = missing.length > 0 ? undefined : await inspectKeys(config, target.connection, skewMs)
     await endImport(target.connection)
-    return present(archive, { report, missing, keys })
+    return present(archive, { report, move: how.move, missing, keys })
   })
 }
 
@@ -147,17 +151,19 @@ function checkAudit(
 
 interface Imported {
   report: TrailReport
+  /** See `addMarks`. */
+  move: boolean
   /** Secrets that are neither in the archive nor here. */
   missing: readonly string[]
   keys: Pick<StoreReport, 'keys' | 'changed'> | undefined
 }
 
-function present({ manifest, sha256 }: Archive, { report, missing, keys }: Imported): CommandResult {
+function present({ manifest, sha256 }: Archive, { report, move, missing, keys }: Imported): CommandResult {
   const { copy, collections, store } = manifest
   const documents = collections.reduce((sum, one) => sum + one.documents, 0)
   const wrong = keys === undefined ? [] : wrongSecrets(keys)
   const moved = keys?.changed.includes('BASE_URL') ? [`warning: ${otherSetting('BASE_URL')}`] : []
-  const head = `${report.head.seq}:${report.head.hash}`
+  const head = headText(report.head)
   return {
     value: {
       documents,
@@ -177,7 +183,7 @@ function present({ manifest, sha256 }: Archive, { report, missing, keys }: Impor
         : [
             `Before the service starts, set the secrets that the store was made with: ${missing.join(', ')}.`,
           ]),
-      ...(failureOf(report, wrong) === undefined ? ['Now start the service.'] : []),
+      ...(failureOf(report, wrong) === undefined ? [move ? 'Now start the service.' : HELD] : []),
     ].join('\n'),
     ...given({ failure: failureOf(report, wrong) }),
   }

@@ -61,14 +61,8 @@ export async function setQuota(
   monthly_quota: number,
   actor: AuditActor,
 ): Promise<Account> {
-  const email = normaliseEmail(address)
-  const owner = email === undefined ? undefined : await deps.users.findByEmail(email)
-  if (owner === undefined) throw refusal('not_found')
-  return changeFresh(deps.accounts, owner.account_id, (account) => {
-    if (account.monthly_quota === monthly_quota) return undefined
-    const about = { actor, subject: account.id, detail: { monthly_quota } }
-    return { fields: { monthly_quota }, audit: [personAudit(deps, 'account.changed', owner, about)] }
-  })
+  const isSame = (account: Account) => account.monthly_quota === monthly_quota
+  return changeOwned(deps, address, { actor, fields: { monthly_quota }, isSame })
 }
 
 /**
@@ -81,13 +75,29 @@ export async function setRetention(
   days: number,
   actor: AuditActor,
 ): Promise<Account> {
+  const isSame = ({ retention_days = 0 }: Account) => retention_days === days
+  return changeOwned(deps, address, { actor, fields: { retention_days: days }, isSame })
+}
+
+interface OwnedChange {
+  actor: AuditActor
+  fields: Partial<Pick<Account, 'monthly_quota' | 'retention_days'>>
+  isSame(account: Account): boolean
+}
+
+/** Changes the account that the person with this address owns. @throws Refusal `not_found` */
+async function changeOwned(
+  deps: PeopleDeps,
+  address: string,
+  { actor, fields, isSame }: OwnedChange,
+): Promise<Account> {
   const email = normaliseEmail(address)
   const owner = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (owner === undefined) throw refusal('not_found')
   return changeFresh(deps.accounts, owner.account_id, (account) => {
-    if ((account.retention_days ?? 0) === days) return undefined
-    const about = { actor, subject: account.id, detail: { retention_days: days } }
-    return { fields: { retention_days: days }, audit: [personAudit(deps, 'account.changed', owner, about)] }
+    if (isSame(account)) return undefined
+    const about = { actor, subject: account.id, detail: fields }
+    return { fields, audit: [personAudit(deps, 'account.changed', owner, about)] }
   })
 }
 

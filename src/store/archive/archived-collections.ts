@@ -3,11 +3,8 @@ import type { StoreConnection } from '../mongo/connect.ts'
 
 const { EJSON } = mongoose.mongo.BSON
 
-/** Collections without anything that must be kept: `jobs` are made again, and counters last a minute. */
-const LEFT_OUT = ['jobs', 'rate_limits']
-
-/** Documents that describe the store they are in: `_id` by collection. */
-const OF_THE_STORE: Readonly<Record<string, readonly string[]>> = { schema: ['indexes', 'import'] }
+/** Collections of the store they are in: `jobs` are made again, counters last a minute, `schema` has its version and leases. */
+const LEFT_OUT = ['jobs', 'rate_limits', 'schema']
 
 /** How many documents are read or written at a time: more would only take more memory. */
 export const BATCH = 100
@@ -21,12 +18,6 @@ export async function archivedCollections(connection: StoreConnection): Promise<
     .sort()
 }
 
-/** Returns what of a collection belongs into an archive. */
-function archivedPart(name: string): mongo.Filter<{ _id: string }> {
-  const own = OF_THE_STORE[name]
-  return own === undefined ? {} : { _id: { $nin: [...own] } }
-}
-
 /** Reads in a snapshot. The read concern of the connection would otherwise take its place, and each read see another moment. */
 export function within(session: mongo.ClientSession | undefined) {
   return session === undefined ? {} : { session, readConcern: { level: 'snapshot' as const } }
@@ -38,7 +29,7 @@ export function countArchived(
   name: string,
   session?: mongo.ClientSession,
 ): Promise<number> {
-  return connection.collection<{ _id: string }>(name).countDocuments(archivedPart(name), within(session))
+  return connection.collection<{ _id: string }>(name).countDocuments({}, within(session))
 }
 
 /** Reads the documents of a collection in order of their `_id`, as lines of canonical Extended JSON with their ends, some at a time. */
@@ -54,7 +45,7 @@ export async function* readLines(
     promoteValues: false,
     ...within(session),
   } as const
-  const cursor = connection.collection<{ _id: string }>(name).find(archivedPart(name), options)
+  const cursor = connection.collection<{ _id: string }>(name).find({}, options)
   try {
     while (await cursor.hasNext()) {
       const documents = cursor.readBufferedDocuments()

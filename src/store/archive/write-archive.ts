@@ -40,7 +40,7 @@ export async function surveyStore(
   return {
     countersign_archive: 1,
     ...rest,
-    schema_version: (await readSchema(connection)).version,
+    schema_version: await readSchema(connection),
     store: { kind, id: first?.hash ?? null },
     audit_head: head === null ? null : { seq: head._id, hash: head.hash },
     collections,

@@ -26,7 +26,7 @@ interface Preparing {
 export async function prepareSchema(connection: StoreConnection, preparing: Preparing): Promise<void> {
   const { log, clock, replicated, thorough } = preparing
   const areReady = async (): Promise<boolean> => {
-    const { version } = await readSchema(connection)
+    const version = await readSchema(connection)
     return version >= SCHEMA_VERSION && !(thorough && (await isIndexMissing(connection)))
   }
   await doOnce(connection, clock, {
@@ -59,7 +59,7 @@ async function migrate(connection: StoreConnection, { title, run }: Migration, l
 
 /** Lists the migrations that a store still needs, oldest first; none for a new store. @throws UnsuitableStoreError as `readSchema` */
 export async function readPending(connection: StoreConnection): Promise<readonly Migration[]> {
-  const { version } = await readSchema(connection)
+  const version = await readSchema(connection)
   return version === 0 ? [] : MIGRATIONS.filter((migration) => migration.version > version)
 }
 
@@ -67,13 +67,13 @@ export async function readPending(connection: StoreConnection): Promise<readonly
  * Reads the store's version: 0 for a new store.
  * @throws UnsuitableStoreError when a newer version has changed the store so that this one would misread it
  */
-export async function readSchema(connection: StoreConnection): Promise<{ version: number }> {
+export async function readSchema(connection: StoreConnection): Promise<number> {
   const { version = 0, oldest = 0 } = (await schemaOf(connection).findOne({ _id: ID })) ?? {}
   if (oldest > SCHEMA_VERSION)
     throw new UnsuitableStoreError(
       `A newer version of Countersign has changed this store: its schema needs version ${oldest} or later, and this Countersign has ${SCHEMA_VERSION}. Nothing was changed. Start the newer version, or restore the backup made before the upgrade.`,
     )
-  return { version }
+  return version
 }
 
 /** From here on processes of earlier versions refuse the store: they do not know what it holds after a restore. */
