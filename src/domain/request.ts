@@ -97,8 +97,6 @@ export interface CallbackOutbox {
   delivery_id: string
   /** Copy of `ApprovalRequest.callback_secret_version`. */
   secret_version: number
-  /** Copy of `ApprovalRequest.traceparent`. */
-  traceparent?: string
   /** The exact bytes (UTF-8 text) of every attempt; gone once handed over. */
   body?: string
 }
@@ -129,7 +127,7 @@ export interface ApprovalRequest extends MadeAfter {
   callback_url?: string
   /** Version of the asking key's webhook secret that signs the callback. */
   callback_secret_version?: number
-  /** The header `traceparent` of the create, which callbacks carry on; no part of what is consented to. */
+  /** The header `traceparent` of the create, which callbacks and webhook events carry on; no part of what is consented to. */
   traceparent?: string
   /** The address that asked; kept only where `NOTE_SAME_ADDRESS` has it compared with the decider's. */
   asked_from?: string

@@ -156,6 +156,8 @@ export interface OutboxEntry {
   audit: AuditEntry[]
   /** No webhook and no browser is to be looked for: none had ever existed when the document was written. */
   noListeners?: boolean
+  /** On requests and deliveries: the trace of the create, which everything that is sent about it carries on. */
+  traceparent?: string
   /** On requests only: the callback that the deciding write left. */
   callback?: CallbackOutbox & { request_id: string; api_key_id: string }
 }

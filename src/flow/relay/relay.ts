@@ -175,7 +175,7 @@ function deliveriesOf(deps: FlowDeps, entry: OutboxEntry, webhooks: readonly Web
   const toWebhooks = entry.events.flatMap((event) =>
     webhooks
       .filter((webhook) => webhook.account_id === entry.account_id && wants(webhook, event))
-      .map((webhook) => deliveryTo(deps, webhook, event, requestOf(entry, event))),
+      .map((webhook) => deliveryTo(deps, webhook, event, aboutOf(entry, event))),
   )
   return [...callbackOf(deps, entry), ...toWebhooks]
 }
@@ -190,23 +190,14 @@ function wants(webhook: Webhook, event: OutboxEvent): boolean {
   return webhook.events.length === 0 || webhook.events.includes(event.type)
 }
 
-function requestOf(entry: OutboxEntry, event: OutboxEvent): { request_id: string } | undefined {
-  return event.type.startsWith('approval.') ? { request_id: entry.id } : undefined
+function aboutOf({ id, traceparent }: OutboxEntry, event: OutboxEvent): About {
+  return given({ request_id: event.type.startsWith('approval.') ? id : undefined, traceparent })
 }
 
 function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
   const { callback } = entry
   if (callback?.state !== 'due' || callback.body === undefined || entry.account_id === undefined) return []
-  const {
-    request_id,
-    api_key_id,
-    url,
-    event_id,
-    delivery_id: id,
-    body,
-    secret_version,
-    traceparent,
-  } = callback
+  const { request_id, api_key_id, url, event_id, delivery_id: id, body, secret_version } = callback
   return [
     {
       ...fresh(deps, { account_id: entry.account_id, url, body, event_id }),
@@ -215,18 +206,15 @@ function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
       target: { kind: 'callback', request_id, api_key_id, secret_version },
       event_type: 'callback',
       request_id,
-      ...given({ traceparent }),
+      ...given({ traceparent: entry.traceparent }),
     },
   ]
 }
 
+type About = Partial<Pick<Delivery, 'request_id' | 'traceparent'>>
+
 /** Makes the delivery of that event to that webhook, due now. */
-export function deliveryTo(
-  deps: FlowDeps,
-  webhook: Webhook,
-  event: OutboxEvent,
-  about?: { request_id: string },
-): Delivery {
+export function deliveryTo(deps: FlowDeps, webhook: Webhook, event: OutboxEvent, about?: About): Delivery {
   const { account_id, url, host } = webhook
   return {
     ...fresh(deps, { account_id, url, body: event.body, event_id: event.id }),

@@ -107,9 +107,9 @@ function callbackFor(
   request: ApprovalRequest,
   decision: Decision,
 ): CallbackOutbox | undefined {
-  const { callback_url: url, callback_secret_version: secret_version, traceparent } = request
+  const { callback_url: url, callback_secret_version: secret_version } = request
   if (url === undefined || secret_version === undefined) return undefined
   const body = JSON.stringify(decidedData(request, decision))
   const ids = { event_id: drawId(deps, 'evt'), delivery_id: drawId(deps, 'dlv') }
-  return { state: 'due', url, ...ids, secret_version, body, ...given({ traceparent }) }
+  return { state: 'due', url, ...ids, secret_version, body }
 }

@@ -184,7 +184,7 @@ export function idempotencyHeader(description: string) {
 const traceparent = z
   .string()
   .optional()
-  .meta({ description: 'W3C Trace Context; the callback carries it on.' })
+  .meta({ description: 'W3C Trace Context; the callback and the events of webhooks carry it on.' })
 
 const RETRIES =
   'Makes retries safe for 24 hours: the same body gets the first answer again, another body `idempotency_mismatch`.'

@@ -1,6 +1,7 @@
 import type { Schema } from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
+import { given } from '../../domain/given.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../../ports/ports.ts'
 import { deleteThese } from './bulk-writes.ts'
@@ -74,6 +75,7 @@ interface OutboxDocument extends OutboxToken {
   account_id?: string
   audit: AuditEntry[]
   outbox?: OutboxEvent[]
+  traceparent?: string
 }
 
 /** How the documents of a collection differ from the plain case. */
@@ -95,7 +97,7 @@ export function createOutboxSource<T extends OutboxDocument>(
   const model = connection.model<T>(modelName)
   const collection = connection.collection<OutboxDocument>(model.collection.name)
   const hasOutbox = model.schema.path('outbox') !== undefined
-  const fields = ['outbox_token', 'account_id', 'audit', 'outbox', ...(options.fields ?? [])]
+  const fields = ['outbox_token', 'account_id', 'audit', 'outbox', 'traceparent', ...(options.fields ?? [])]
   const projection = Object.fromEntries(fields.map((field) => [field, 1]))
   const read = (document: T): OutboxEntry => ({ ...toEntry(document), ...options.read?.(document) })
   return {
@@ -126,7 +128,7 @@ function toEntry(document: OutboxDocument): OutboxEntry {
   return {
     id: document._id,
     token: document.outbox_token ?? '',
-    ...(document.account_id === undefined ? {} : { account_id: document.account_id }),
+    ...given({ account_id: document.account_id, traceparent: document.traceparent }),
     events: document.outbox ?? [],
     audit: document.audit,
   }

@@ -47,14 +47,17 @@ async function hooked(owner: WebhookOwner, events?: string[]) {
   return { ...webhook, at, arrived, event }
 }
 
+const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
+
 const typeOf = (body: Buffer): unknown => Object(JSON.parse(String(body))).type
 
 describe('the events of a webhook', () => {
-  it('when a request is made, reminded and runs out', async () => {
+  it('when a request is made, reminded and runs out, each with the trace of the create', async () => {
     const owner = await newWebhookOwner(service)
     const hook = await hooked(owner)
     const caller = await newCaller(service, { user: owner.user })
-    const made = await caller.create({ action: 'Pay Zoë 5 €', requires_individual_decision: true })
+    const asked = { action: 'Pay Zoë 5 €', requires_individual_decision: true }
+    const made = await caller.create(asked, TRACE)
     const id = String(made.body.id)
     expect((await hook.event('approval.created')).data).toEqual({
       request_id: id,
@@ -71,6 +74,8 @@ describe('the events of a webhook', () => {
       request_id: id,
       expires_at: expired.body.expires_at,
     })
+    const about = hook.arrived().filter(({ body }) => String(body).includes(id))
+    expect(about.map(({ headers }) => headers.traceparent)).toEqual(Array(3).fill(TRACE.traceparent))
   })
 
   it.each(['approved', 'rejected'] as const)(
@@ -147,23 +152,26 @@ describe('the events of a webhook', () => {
     for (const { body } of hook.arrived()) expect(String(body)).not.toContain(String(made.body.raw_key))
   })
 
-  it('when a delivery to another receiver was given up', async () => {
+  it('when a delivery to another receiver was given up, with the trace of that delivery', async () => {
     receiver.behave(({ path }) => ({ kind: 'answer', status: path === '/broken' ? 503 : 200 }))
     const owner = await newWebhookOwner(service)
     const hook = await hooked(owner, ['delivery.exhausted'])
-    const broken = await owner.made(receiver.url('/broken'), ['key.created'])
-    await owner.call('POST', '/api/v1/account/api-keys', { name: 'Robot' })
+    const broken = await owner.made(receiver.url('/broken'), ['approval.created'])
+    const caller = await newCaller(service, { user: owner.user })
+    const { body } = await caller.create({ action: 'Deploy' }, TRACE)
     await lastTry(broken.id)
     const [first] = await owner.log(broken.id)
     expect((await hook.event('delivery.exhausted')).data).toEqual({
       delivery_id: first?.id,
       target: 'webhook',
       webhook_id: broken.id,
+      request_id: body.id,
       event_id: first?.event_id,
-      event_type: 'key.created',
+      event_type: 'approval.created',
       attempts: 5,
       last_outcome: 'http_503',
     })
+    expect(hook.arrived()[0]?.headers).toMatchObject(TRACE)
     expect(await owner.log(broken.id)).toMatchObject([{ id: first?.id, state: 'dead' }])
     // The operator reads it, too: without the address, which is the receiver's own secret.
     expect(service.logged.filter(({ fields }) => fields.delivery_id === first?.id)).toEqual([
