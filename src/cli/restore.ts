@@ -1,4 +1,5 @@
 import { findRunningStore } from 'embedded-mongo'
+import { inspectHold, HELD_LISTED as LISTED } from '../compose/inspect-store.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import {
   type Confirmed,
@@ -6,7 +7,6 @@ import {
   findHeld,
   type Held,
   liftHold,
-  listHeld,
   withdrawHeld,
 } from '../flow/restore/restored-store.ts'
 import { drawCopyMark } from './copy-mark.ts'
@@ -17,36 +17,34 @@ const NOTHING = 'Nothing is held: this store was not restored from a copy, or it
 
 const CLI = { kind: 'cli' } as const
 
-/** Requests of each kind that are listed. */
-const LISTED = 50
-
-/** `countersign restore status`: lists what is held after a restore. */
-export function runRestoreStatus(): Promise<CommandResult> {
-  return withService(async (deps) => {
-    const held = await findHeld(deps)
-    if (held === undefined) return { value: { held: false }, text: NOTHING }
-    const pending = await listHeld(deps, held, 'pending', LISTED)
-    const approved = await listHeld(deps, held, 'approved', LISTED)
-    const { id, copied_at, copied_by, copied_on, restored_at } = held.restore
-    const value = {
-      held: true,
-      restore: { id, copied_at, copied_by, copied_on, restored_at },
-      pending: held.pending,
-      approved: held.approved,
-      requests: [...pending, ...approved].map(presentHeld),
-    }
-    const lines = [
-      `Restored on ${restored_at?.toISOString()} from a copy of ${copied_at.toISOString()} (${copied_by}, ${copied_on}).`,
-      `Held until you confirm: ${counts(held)}.`,
-      ...(value.requests.length === 0
-        ? []
-        : ['', table(['REQUEST', 'STATE', 'EXPIRES', 'ACTION'], value.requests.map(row))]),
-      ...(held.pending > LISTED || held.approved > LISTED ? [`The first ${LISTED} of each are shown.`] : []),
-      '',
-      'See what they did since the copy, then: countersign restore confirm [<request id> …] [--withdraw-open]',
-    ]
-    return { value, text: lines.join('\n') }
-  })
+/** `countersign restore status`: lists what is held after a restore, or what the first start on a copy will hold. Changes nothing. */
+export async function runRestoreStatus(): Promise<CommandResult> {
+  const held = await inspectHold(loadForStore())
+  if (held === undefined) return { value: { held: false }, text: NOTHING }
+  const { id, copied_at, copied_by, copied_on, restored_at } = held.restore
+  const value = {
+    held: true,
+    restore: { id, copied_at, copied_by, copied_on, restored_at: restored_at ?? null },
+    pending: held.pending,
+    approved: held.approved,
+    requests: held.requests.map(presentHeld),
+  }
+  const copy = `a copy of ${copied_at.toISOString()} (${copied_by}, ${copied_on})`
+  const lines = [
+    ...(restored_at === undefined
+      ? [`This store is ${copy} that was not started yet.`, `The first start will hold: ${counts(held)}.`]
+      : [
+          `Restored on ${restored_at.toISOString()} from ${copy}.`,
+          `Held until you confirm: ${counts(held)}.`,
+        ]),
+    ...(value.requests.length === 0
+      ? []
+      : ['', table(['REQUEST', 'STATE', 'EXPIRES', 'ACTION'], value.requests.map(row))]),
+    ...(held.pending > LISTED || held.approved > LISTED ? [`The first ${LISTED} of each are shown.`] : []),
+    '',
+    'See what they did since the copy, then: countersign restore confirm [<request id> …] [--withdraw-open]',
+  ]
+  return { value, text: lines.join('\n') }
 }
 
 function presentHeld({ id, status, expires_at, action }: ApprovalRequest) {

@@ -2,9 +2,11 @@ import type { Config } from '../config/config.ts'
 import { loadSecrets, rememberedOf } from '../config/secrets.ts'
 import type { ChatPlatform } from '../domain/chat.ts'
 import type { ChatTrouble } from '../domain/chat-trouble.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
 import type { Restore } from '../domain/restore.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keys/keep-keys.ts'
+import { findHeld, type Held, listHeld } from '../flow/restore/restored-store.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
 import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
@@ -168,24 +170,30 @@ export function inspectRestores(config: StoreSettings): Promise<readonly Restore
   return lookAt(config, (connection) => createRestoreStore(connection).all())
 }
 
+/** Requests of each kind that are listed. */
+export const HELD_LISTED = 50
+
 /** What the last restore holds, and what may have been taken away after its copy, of which the store does not know. */
-export interface HoldReport {
-  restore: Restore
-  pending: number
-  approved: number
+export interface HoldReport extends Held {
+  /** The first requests of each kind that are held. */
+  requests: ApprovalRequest[]
   keys: { id: string; name: string }[]
   /** E-mail addresses of people with a passkey or codes. */
   people: string[]
 }
 
-/** Looks at the hold of a store; undefined if there is none. @throws what `lookAt` throws */
+/**
+ * Looks at the hold of a store, or at what the first start on a copy will hold; undefined if there is none.
+ * @throws what `lookAt` throws
+ */
 export function inspectHold(config: StoreSettings): Promise<HoldReport | undefined> {
   return lookAt(config, async (connection) => {
-    const restores = createRestoreStore(connection)
-    await restores.all()
-    const restore = restores.last()
-    if (restore?.state !== 'held') return undefined
-    const requests = createRequestStore(connection)
+    const deps = { restores: createRestoreStore(connection), requests: createRequestStore(connection) }
+    const held = await findHeld(deps)
+    if (held === undefined) return undefined
+    const listed = await Promise.all(
+      (['pending', 'approved'] as const).map((kind) => listHeld(deps, held, kind, HELD_LISTED)),
+    )
     const keys = connection.collection<{ _id: string; name: string }>('api_keys')
     const live = { revoked_at: null, internal: { $ne: true } }
     const active = await keys.find(live, { projection: { name: 1 } }).toArray()
@@ -193,9 +201,8 @@ export function inspectHold(config: StoreSettings): Promise<HoldReport | undefin
     const enrolled = { $or: [{ 'passkeys.0': { $exists: true } }, { totp: { $exists: true } }] }
     const people = await users.find(enrolled, { projection: { email: 1 } }).toArray()
     return {
-      restore,
-      pending: await requests.countHeld(restore.id, 'pending'),
-      approved: await requests.countHeld(restore.id, 'approved'),
+      ...held,
+      requests: listed.flat(),
       keys: active.map(({ _id: id, name }) => ({ id, name })),
       people: people.map(({ email }) => email),
     }

@@ -126,6 +126,7 @@ it('what a copy left open is neither decided nor used after its restore without 
   for (const decision of ['approved', 'rejected'] as const)
     expect(await decide(rejected, decision)).toMatchObject(HELD)
   expect(await consume(unused)).toMatchObject(HELD)
+  expect(await call(`/api/v1/approvals/${rejected}/remind`, {})).toMatchObject(HELD)
   const review = await there.browser().get(`/api/v1/approvals/${rejected}/review`)
   expect(review.body).toMatchObject({ may_decide: false, why_not: 'held_after_restore' })
   const inbox = (await there.browser().get('/api/v1/me/pending')).body.data
@@ -243,14 +244,29 @@ it('a copy that another tool made is held once the operator says so, and once on
     expect(await run('restore', 'mark', '--copied-at', time)).toMatchObject({ code: 2, error: 'usage' })
   const copied_at = '2026-03-04T09:30:00.000Z'
   const { id } = await run('restore', 'mark', '--copied-at', copied_at)
-  // The next command that writes takes the copy up, as a start does.
+  // A look changes nothing: only a start, or the next command that writes, takes the copy up.
   const held = { held: true, restore: { id, copied_by: 'operator', copied_at }, pending: 0, approved: 0 }
-  expect(await run('restore', 'status')).toMatchObject(held)
-  expect(await run('restore', 'status')).toMatchObject(held)
-  const { stdout } = await cli(['audit', 'list', '--type', 'store.restored', '--json'], { env })
-  expect(stdout.trim().split('\n')).toHaveLength(1)
+  const unseen = { ...held, restore: { ...held.restore, restored_at: null } }
+  expect(await run('restore', 'status')).toMatchObject(unseen)
+  expect((await cli(['restore', 'status'], { env })).stdout).toMatch(
+    /^This store is a copy of 2026-03-04T09:30:00\.000Z \(operator, \S+\) that was not started yet\.\nThe first start will hold: 0 pending/,
+  )
+  expect((await cli(['doctor'], { env })).stdout).toContain(
+    `not started yet: a copy of ${copied_at}; 0 pending requests and 0 unused approvals of that copy will be held`,
+  )
+  const recorded = async () =>
+    (await cli(['audit', 'list', '--type', 'store.restored', '--json'], { env })).stdout.trim()
+  expect(await recorded()).toBe('')
+  for (const address of ['bob@example.com', 'cyd@example.com']) await run('user', 'invite', address)
+  expect(await run('restore', 'status')).toMatchObject({
+    ...held,
+    restore: { ...held.restore, restored_at: expect.stringMatching(/Z$/) },
+  })
+  expect((await recorded()).split('\n')).toHaveLength(1)
   expect(await run('restore', 'confirm')).toMatchObject({ lifted: true })
   // A second restore holds again what the first one's operator had released.
-  await run('restore', 'mark', '--copied-at', copied_at)
-  expect(await run('restore', 'status')).toMatchObject({ held: true })
+  const again = await run('restore', 'mark', '--copied-at', copied_at)
+  expect(await run('restore', 'status')).toMatchObject({ held: true, restore: { id: again.id } })
+  expect(await run('restore', 'confirm')).toMatchObject({ lifted: true })
+  expect(await run('restore', 'status')).toEqual({ held: false })
 })

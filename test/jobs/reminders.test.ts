@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { expireRequests, settleRequest } from '../../src/flow/requests/settle-request.ts'
+import { confirmRequests, liftHold } from '../../src/flow/restore/restored-store.ts'
 import { remindApprovers, remindAutomatically } from '../../src/flow/tell/remind-approvers.ts'
+import { restoreStore } from '../support/restored.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 
 const HOUR = 3600
@@ -110,6 +112,29 @@ describe('automatic reminders', () => {
     pass(1801)
     expect(await remindAutomatically(worker.deps)).toBeUndefined()
     expect(await reminders(worker, id)).toMatchObject({ count: 0, request: { version: 1 } })
+  })
+
+  it('wait after a restore until the operator lifts the hold, as do those that the caller asks for', async () => {
+    const { worker, requester, pass } = await atOurTime()
+    const { deps } = worker
+    const [first, second] = [await requester.request(), await requester.request()]
+    const held = await restoreStore(deps)
+    const later = await requester.request({ ttl_seconds: 2 * HOUR })
+    pass(1801)
+    const counts = async () => {
+      await remindAutomatically(deps)
+      return Promise.all([first, second, later].map(async (id) => (await reminders(worker, id)).count))
+    }
+    expect(await counts()).toEqual([0, 0, 0])
+    await expect(remindApprovers(deps, requester.caller, first)).rejects.toMatchObject({
+      code: 'held_after_restore',
+    })
+    await remindApprovers(deps, requester.caller, later)
+    await confirmRequests(deps, held, [first], { withdrawOpen: false, actor: { kind: 'cli' } })
+    expect(await counts()).toEqual([1, 0, 1])
+    await liftHold(deps, held, { kind: 'cli' })
+    expect(await counts()).toEqual([1, 1, 1])
+    await remindApprovers(deps, requester.caller, second)
   })
 
   it('are not for sandbox requests', async () => {

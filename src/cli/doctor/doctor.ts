@@ -184,7 +184,9 @@ async function checkHold(config: Config): Promise<Check[]> {
   const hold = await inspectHold(config)
   if (hold === undefined) return []
   const { restore, pending, approved, keys, people } = hold
-  const detail = `restored from a copy of ${restore.copied_at.toISOString()}; ${pending} pending requests and ${approved} unused approvals of that copy are held`
+  const started = restore.restored_at !== undefined
+  const copy = `${started ? 'restored from' : 'not started yet:'} a copy of ${restore.copied_at.toISOString()}`
+  const detail = `${copy}; ${pending} pending requests and ${approved} unused approvals of that copy ${started ? 'are' : 'will be'} held`
   const again = [
     ...keys.map(({ id, name }) => `countersign key revoke ${id}   (${visibleString(name)})`),
     ...people.map((email) => `countersign user reset ${email}`),

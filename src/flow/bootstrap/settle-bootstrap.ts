@@ -39,6 +39,26 @@ async function expireLapsed(deps: FlowDeps, bootstrap: Bootstrap): Promise<Boots
   return expired ?? (await deps.bootstraps.find(bootstrap.id)) ?? bootstrap
 }
 
+/** Bootstraps ended at a time. */
+const BATCH = 100
+
+/**
+ * Ends all that are open in a restored copy: their callers ask anew, since the owner may have refused after the copy was made, or
+ * the key may have been collected. May be repeated or interrupted anywhere.
+ */
+export async function endEveryBootstrap(deps: FlowDeps): Promise<void> {
+  const at = deps.clock.now()
+  const facts = { actor: { kind: 'service' }, at, detail: { reason: 'restored' } } as const
+  for (;;) {
+    const open = await deps.bootstraps.pending(BATCH)
+    const end = (one: Bootstrap) =>
+      deps.bootstraps.end(one.id, bootstrapAudit(deps, 'bootstrap.expired', one, facts))
+    await Promise.all(open.map(end))
+    if (open.length < BATCH) break
+  }
+  await deps.bootstraps.voidConsents(at)
+}
+
 /**
  * Notes on the bootstrap, once, that its key was made. The key itself is what counts: while the note is missing, only the
  * owner's view of the collection is.

@@ -3,6 +3,7 @@ import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { isHeldBy, type Restore } from '../../domain/restore.ts'
 import type { HeldKind } from '../../store/requests/held-requests.ts'
+import { endEveryBootstrap } from '../bootstrap/settle-bootstrap.ts'
 import type { FlowDeps } from '../deps.ts'
 import { KEY_PURPOSES } from '../keys/keep-keys.ts'
 import { endEverySession } from '../people/sessions.ts'
@@ -29,6 +30,7 @@ export async function takeUpCopy(deps: FlowDeps): Promise<void> {
   await setAsideWaiting(deps)
   await endEverySession(deps)
   await deps.restores.endLinks()
+  await endEveryBootstrap(deps)
   for (const purpose of KEY_PURPOSES) await deps.keys.rotate(purpose, deps.clock.now(), { kind: 'service' })
   const all = await deps.restores.all()
   for (const [index, mark] of all.entries()) {
@@ -128,18 +130,19 @@ function restoredEntry(deps: FlowDeps, { id, copied_at, copied_by, copied_on }: 
   return { ...entry, eid: id.replace(/^cpy/, 'evt') }
 }
 
-/** The last restore, and the numbers of what it holds. */
+/** The last restore, and the numbers of what it holds. A copy that was never started has no `restored_at`: its first start will hold that. */
 export interface Held {
   restore: Restore
   pending: number
   approved: number
 }
 
+type HoldDeps = Pick<FlowDeps, 'restores' | 'requests'>
+
 /** Returns what the last restore holds; undefined if the store was never restored, or the hold was lifted. */
-export async function findHeld({ restores, requests }: FlowDeps): Promise<Held | undefined> {
-  await restores.all()
-  const restore = restores.last()
-  if (restore?.state !== 'held') return undefined
+export async function findHeld({ restores, requests }: HoldDeps): Promise<Held | undefined> {
+  const restore = (await restores.all()).at(-1)
+  if (restore === undefined || restore.state === 'lifted') return undefined
   const [pending, approved] = await Promise.all([
     requests.countHeld(restore.id, 'pending'),
     requests.countHeld(restore.id, 'approved'),
@@ -148,7 +151,7 @@ export async function findHeld({ restores, requests }: FlowDeps): Promise<Held |
 }
 
 /** Lists the first requests of that kind which the restore holds. */
-export function listHeld(deps: FlowDeps, { restore }: Held, kind: HeldKind, limit: number) {
+export function listHeld(deps: HoldDeps, { restore }: Held, kind: HeldKind, limit: number) {
   return deps.requests.held(restore.id, kind, limit)
 }
 

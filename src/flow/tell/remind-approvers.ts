@@ -22,7 +22,7 @@ const GAP_SECONDS = 60
 /**
  * Reminds the approvers of a pending request; the request and its TTL stay as they are. A no-op on pending sandbox requests. At
  * most one a minute per request: the service's own reminders are not the caller's and do not count.
- * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`
+ * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`, `held_after_restore`
  */
 export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string): Promise<Reminder> {
   const request = await expireIfLapsed(deps, await findReadableRequest(deps, caller, id))
@@ -31,6 +31,8 @@ export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string
     if (request.status !== 'pending') throw refusal('not_pending', { status: request.status })
     return { request, reachable: false, accepted: false, remindedAt: at }
   }
+  if (request.status === 'pending' && (await deps.restores.isHeld(request)))
+    throw refusal('held_after_restore')
   const reminder = reminderOf(deps, request, at, callerActor(caller))
   const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, reminder)
   if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)

@@ -279,7 +279,7 @@ export const approvalOperations = operations('Approvals', {
     access: { by: ['key'] },
     parameters: { path },
     answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
-    refusals: ['not_found', 'not_pending', 'remind_rate_limited'],
+    refusals: ['not_found', 'not_pending', 'remind_rate_limited', 'held_after_restore'],
   },
   'post /api/v1/approvals/{id}/cancel': {
     id: 'cancelApproval',

@@ -111,6 +111,8 @@ function reads(model: BootstrapModel) {
     /** Returns pending bootstraps past their expiry, the longest lapsed first; `now` only narrows the search. */
     lapsed: (now: Date, limit: number) =>
       oldest({ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
+    /** Returns pending bootstraps, whatever their time. */
+    pending: (limit: number) => oldest({ status: 'pending' }, 'expires_at', limit),
     /** Returns when the next pending bootstrap expires. */
     async nextExpiry(): Promise<Date | undefined> {
       const query = model.findOne({ status: 'pending' }, { expires_at: 1 }).sort({ expires_at: 1 })
@@ -142,6 +144,14 @@ function writes(model: BootstrapModel, wake: Wake) {
     /** Pending and past its time → expired. */
     expire: (id: string, audit: AuditEntry) =>
       update({ _id: id, status: 'pending', $expr: EXPIRED }, withOutbox(closing('expired'), [audit])),
+    /** Pending → expired, before its time. */
+    end: (id: string, audit: AuditEntry) =>
+      update({ _id: id, status: 'pending' }, withOutbox(closing('expired'), [audit])),
+    /** From `at` on, no key is made of a consent that was given before. */
+    async voidConsents(at: Date): Promise<void> {
+      const open = { status: 'approved', collected: null, collect_by: trusted({ $gt: at }) } as const
+      await model.updateMany(open, { $set: { collect_by: at } })
+    },
     /** Notes a poll at `at`. @returns false when the last poll was between `before` and then. */
     async poll(id: string, before: Date, at: Date): Promise<boolean> {
       const times = [null, trusted({ $lte: before }), trusted({ $gt: beyond(at) })]

@@ -71,7 +71,7 @@ export function createRequestStore(
   return {
     ...reads(model, lookup, clock),
     ...attentionReads(model),
-    ...dueReads(model),
+    ...dueReads(model, holding),
     ...heldReads(model),
     ...writes(connection, model, wake, holding),
     /** Finds the request that has this `idempotency_sha256`. */
@@ -224,8 +224,15 @@ function waitingFor({ user_id, principals, accounts }: InboxScope): Filter {
 const LONG_AGO = new Date(0)
 
 /** Reads for the sweeps. */
-function dueReads(model: RequestModel) {
+function dueReads(model: RequestModel, holding: Holding) {
   const status = 'pending' as const
+  // One that is held can not be decided, so nobody is reminded of it until the hold is lifted.
+  const reminding = (before: Date | undefined): Filter => ({
+    status,
+    remind_at: trusted({ $gt: LONG_AGO, ...given({ $lte: before }) }),
+    $expr: UNEXPIRED,
+    ...notHeld(holding()),
+  })
   type Time = 'expires_at' | 'remind_at'
   const due = async (filter: Filter, by: Time, limit: number): Promise<ApprovalRequest[]> => {
     const query = model
@@ -244,12 +251,10 @@ function dueReads(model: RequestModel) {
       due({ status, expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
     /** Returns when the next pending request expires. */
     nextExpiry: () => next({ status }, 'expires_at'),
-    /** Returns pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
-    remindable: (now: Date, limit: number) =>
-      due({ status, remind_at: trusted({ $gt: LONG_AGO, $lte: now }), $expr: UNEXPIRED }, 'remind_at', limit),
-    /** Returns when the next automatic reminder of a pending, unexpired request is due. */
-    nextReminder: () =>
-      next({ status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }, 'remind_at'),
+    /** Returns pending, unexpired requests that are not held, with an automatic reminder due at `now`, the longest due first. */
+    remindable: (now: Date, limit: number) => due(reminding(now), 'remind_at', limit),
+    /** Returns when the next automatic reminder of such a request is due. */
+    nextReminder: () => next(reminding(undefined), 'remind_at'),
   }
 }
 

@@ -21,6 +21,7 @@ import {
   linkToken,
 } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
+import { restoreStore } from '../../support/restored.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
@@ -249,6 +250,23 @@ describe('collecting the key of a bootstrap', () => {
       await connection.collection('accounts').updateOne({ owner_id: owner.userId }, { $set: rules })
     expect((await nextPoll(begun.secret)).body).toEqual(ended('not_collected'))
     expect(await keysOf(owner)).toEqual([])
+  })
+
+  it('is over after a restore: pending ones and consents of the copy have ended', async () => {
+    const owner = await newOwner()
+    const [agreed, waiting] = [await begin(service, owner.email), await begin(service, owner.email)]
+    expectStatus(await consent(service, owner, agreed), 200)
+    await restoreStore(service.composition.deps)
+    expect((await nextPoll(agreed.secret)).body).toEqual(ended('not_collected'))
+    expect((await nextPoll(waiting.secret)).body).toEqual(ended('not_answered'))
+    const { id } = await stored(service, waiting.secret)
+    const listed = await service.composition.deps.trail.list({ subject: id, limit: 9 })
+    expect(listed.map(({ entry }) => [entry?.type, entry?.detail])).toContainEqual([
+      'bootstrap.expired',
+      { reason: 'restored' },
+    ])
+    const again = await begin(service, owner.email)
+    expect((await nextPoll(again.secret)).body).toEqual({ status: 'pending' })
   })
 
   it('tells the owner who collected: in the audit trail, on the consent and with key.created', async () => {
