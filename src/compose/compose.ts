@@ -11,6 +11,7 @@ import { createPushKeyKeeper } from '../flow/tell/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
 import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../ports/ports.ts'
+import { NO_TRACING, type Tracing } from '../ports/tracing.ts'
 import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault } from '../signing/vault.ts'
@@ -140,14 +141,14 @@ async function assemble(
   const stores = createStores(connection, clock, written.tell, cardsDue.tell, config.sessions)
   const signals = composeSignals(connection, stores, clock, log)
   written.listen(signals.wake)
-  const { installations } = stores
-  const connected = await composeChat(config, connection, { installations, vault, clock, log })
+  const connected = await composeChat(config, connection, { ...stores, vault, clock, log })
   const deps: FlowDeps = {
     ...stores,
     ...composeDelivery(config, connection, { wake: written.tell, vault, clock, random, log }),
     chats: [...chats, ...connected.map(({ port }) => port)],
     models: await loadAuthenticators(config, clock, log),
     verifications: createVerificationLog(stores.audit, log),
+    tracing: await loadTracing(),
     creating: new Map(),
     storeIsDown: isUnavailable,
     ...signals.ports,
@@ -181,6 +182,13 @@ async function assemble(
     stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+/** Takes up the OpenTelemetry SDK that was loaded into this process before the service, if there is one. */
+async function loadTracing(): Promise<Tracing> {
+  if (!(Symbol.for('opentelemetry.js.api.1') in globalThis)) return NO_TRACING
+  const { createTracing } = await import('./tracing.ts')
+  return createTracing(buildInfo().version)
 }
 
 function composeKeys(

@@ -14,6 +14,7 @@ import type {
   Vault,
   WebhookSender,
 } from '../ports/ports.ts'
+import type { Tracing } from '../ports/tracing.ts'
 import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../signing/key-record.ts'
 import type { KeyRing } from '../signing/keys.ts'
 import type { SessionTokens } from '../signing/session-token.ts'
@@ -135,6 +136,7 @@ export interface FlowDeps extends PeopleDeps, Stores {
   inbox: Pick<InboxSignal, 'watch'>
   signer: Signer
   keys: KeyKeeper
+  tracing: Tracing
   pusher: PushSender
   pushKey: PushKeyKeeper
   /** The configured chat platforms, one port each. */

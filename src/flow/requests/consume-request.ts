@@ -1,5 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
+import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
@@ -23,12 +24,27 @@ export interface Use {
  * @returns the request, and whether an earlier call with this key used it up
  * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`, `held_after_restore`
  */
-export async function consumeRequest(
+export function consumeRequest(
+  deps: FlowDeps,
+  caller: Caller,
+  id: string,
+  use: Use & { key: string | undefined },
+): Promise<{ request: ApprovalRequest; replayed: boolean }> {
+  // The id is whatever the caller wrote in the path.
+  const attributes = isId('req', id) ? { approval_id: id } : undefined
+  return deps.tracing.span(
+    { name: 'consume', ...given({ attributes }) },
+    () => consumeOnce(deps, caller, id, use),
+    ({ replayed }) => ({ result: replayed ? 'replayed' : 'consumed' }),
+  )
+}
+
+async function consumeOnce(
   deps: FlowDeps,
   caller: Caller,
   id: string,
   { key, ...use }: Use & { key: string | undefined },
-): Promise<{ request: ApprovalRequest; replayed: boolean }> {
+): ReturnType<typeof consumeRequest> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
   const { status, sandbox } = request
   if (status !== 'approved')

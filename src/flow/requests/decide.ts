@@ -76,12 +76,27 @@ export interface ProvenDecision {
  * as long as the vote is still for the person named in the intent.
  * @throws Refusal those of `readyToDecide`, `challenge_invalid`, `batch_changed`
  */
-export async function recordVote(
+export function recordVote(
   deps: FlowDeps,
   person: User,
   first: ReadyToDecide,
   input: ProvenDecision,
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
+  const { id: approval_id, traceparent } = first.request
+  const attributes = { approval_id, decision: input.decision, method: input.proven.method }
+  return deps.tracing.span(
+    { name: 'decide', attributes, traceparent },
+    () => writeProven(deps, person, first, input),
+    ({ request }) => ({ status: request.status }),
+  )
+}
+
+async function writeProven(
+  deps: FlowDeps,
+  person: User,
+  first: ReadyToDecide,
+  input: ProvenDecision,
+): ReturnType<typeof recordVote> {
   let ready = first
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const vote = castVote(deps, ready, person, input)

@@ -62,7 +62,7 @@ export async function attemptDelivery(
 /** Sends it. A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and retries end. */
 async function send(
   deps: FlowDeps,
-  { id, url, event_id: eventId, body, traceparent }: Delivery,
+  { id, url, event_id: eventId, event_type, request_id, body, traceparent, tries }: Delivery,
   at: Date,
   { openSecrets }: { openSecrets: () => [string, ...string[]] },
 ): Promise<AttemptOutcome> {
@@ -73,7 +73,12 @@ async function send(
     deps.log.error({ error, delivery_id: id }, 'decrypting the secret of a webhook failed; rotate it')
     return { outcome: 'unsigned', duration_ms: 0 }
   }
-  return deps.sender.send({ url, eventId, body, at, secrets, ...given({ traceparent }) })
+  const about = { delivery_id: id, event_type, attempt: tries + 1, ...given({ approval_id: request_id }) }
+  return deps.tracing.span(
+    { name: 'deliver', attributes: about, traceparent, detached: true },
+    () => deps.sender.send({ url, eventId, body, at, secrets, ...given({ traceparent }) }),
+    ({ outcome }) => ({ outcome }),
+  )
 }
 
 /** Returns the next step. A test is tried once and disables nothing: the person who fired it sees the outcome. */

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { given } from '../../domain/given.ts'
 import { readTraceparent } from '../../domain/trace-parent.ts'
 import type { Log } from '../../ports/ports.ts'
+import type { AnsweredSpan, Tracing } from '../../ports/tracing.ts'
 import { clientAddress } from './client-address.ts'
 import { whoCalled } from './session.ts'
 
@@ -46,15 +47,19 @@ interface RequestLog {
   log: Log
   /** The level of a line; health checks are always logged at `debug`. */
   requestLevel: 'info' | 'debug'
+  tracing: Tracing
   onAnswered?: ((answered: Answered) => void) | undefined
 }
 
-/** Logs one line per request: route and path without query, ids of the caller, error code of a refusal; never a header or a body. */
-export function logRequests({ log, requestLevel, onAnswered }: RequestLog): RequestHandler {
+/** Logs one line per request and traces it: route and path without query, ids of the caller, error code of a refusal; never a header or a body. */
+export function logRequests({ log, requestLevel, tracing, onAnswered }: RequestLog): RequestHandler {
   return function logRequests(request, response, next) {
     const started = performance.now()
     const { method } = request
     const path = loggedPath(request.path)
+    const traceparent = readTraceparent(request.get('traceparent'))
+    const request_id = requestIdOf(response)
+    let ended = (_answered: AnsweredSpan): void => undefined
     // `close` also comes when the caller hangs up, which a caller that waits for a decision may do.
     response.on('close', () => {
       const seconds = (performance.now() - started) / 1000
@@ -62,17 +67,16 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
       const route = routeOf(request, path)
       const error = refused.get(response)
       onAnswered?.({ method, route, status, seconds, ...given({ error }) })
+      ended({ method, route, status, request_id, ...given({ error }) })
       const left = response.writableFinished ? {} : { cut_off: true }
       const fields = { method, route, path, status, ms: Math.round(seconds * 1000), ...left }
-      const trace_id = readTraceparent(request.get('traceparent'))?.split('-')[1]
+      const trace_id = traceparent?.split('-')[1]
       const who = { address: clientAddress(request), ...whoCalled(response) }
       const level = HEALTH.has(path) ? 'debug' : requestLevel
-      log[level](
-        { request_id: requestIdOf(response), ...fields, ...given({ error, trace_id }), ...who },
-        'request',
-      )
+      log[level]({ request_id, ...fields, ...given({ error, trace_id }), ...who }, 'request')
     })
-    next()
+    if (HEALTH.has(path)) next()
+    else ended = tracing.request(traceparent, next)
   }
 }
 
