@@ -28,7 +28,7 @@ export function readSubject(text: string, origin: string): Subject {
     return problem(
       'This is not an id, a link or JSON. Paste the receipt exactly as you received it, from the first { to the last }.',
     )
-  if (Object.keys(json).join() === 'keys')
+  if (/^keys(,restores)?$/.test(Object.keys(json).join()))
     return problem('This is a key set, not a receipt. Paste it under “Use a saved key set”.')
   return { kind: 'receipt', json }
 }

@@ -286,8 +286,10 @@ export async function verifySubject(
     if (subject.kind === 'receipt') return await checked(subject.json, pinned)
     const answer = await askService(subject.id)
     if (answer.kind === 'none') return answer
-    const json = (await whole(answer.json)) ?? answer.json
-    return await checked(json, pinned, { [subject.of === 'request' ? 'rid' : 'did']: subject.id })
+    const { caution, ...receipt } = answer.json
+    const json = (await whole(receipt)) ?? receipt
+    const outcome = await checked(json, pinned, { [subject.of === 'request' ? 'rid' : 'did']: subject.id })
+    return withAnswered(outcome, caution)
   } catch (error) {
     if (error instanceof RequestFailure) return { kind: 'problem', sentence: error.message }
     if (error instanceof JwksError)
@@ -297,6 +299,15 @@ export async function verifySubject(
       }
     throw error
   }
+}
+
+/** The service was asked: its word replaces what the receipt alone leaves open after a restore. */
+function withAnswered(outcome: Outcome, caution: unknown): Outcome {
+  if (outcome.kind !== 'report' || !outcome.report.main.result.valid) return outcome
+  const { restoreCaution: _alone, ...result } = outcome.report.main.result
+  const said = typeof caution === 'string' ? { restoreCaution: visibleString(caution) } : {}
+  const main = { ...outcome.report.main, result: { ...result, ...said } }
+  return { ...outcome, report: { ...outcome.report, main } }
 }
 
 async function checked(
@@ -318,7 +329,7 @@ function fetchOpen(path: string, cache: RequestCache): Promise<Response | undefi
 }
 
 /** The service's answer to an id: a receipt to check, or its unproven word that there is none. */
-type ServiceAnswer = { kind: 'receipt'; json: object } | Extract<Outcome, { kind: 'none' }>
+type ServiceAnswer = { kind: 'receipt'; json: Record<string, unknown> } | Extract<Outcome, { kind: 'none' }>
 
 /** Fetches the receipt of a request or decision by its id. Nothing in the answer is trusted. @throws RequestFailure */
 async function askService(id: string): Promise<ServiceAnswer> {

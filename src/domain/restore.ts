@@ -27,6 +27,58 @@ export interface Restore extends CopyMark {
   lifted_at?: Date
 }
 
+/** When a store was restored, and when its copy was made: what everybody may know of a restore. */
+export interface RestoreTimes {
+  copied_at: Date
+  restored_at: Date
+}
+
+/** Says of a valid receipt that its request was pending in the copy. */
+export function cautionAfter(restore: RestoreTimes): string {
+  return `${restored(restore)} in which this request was pending: another decision on it may have been signed in between.`
+}
+
+/** What a receipt says about its time; Unix seconds. */
+export interface DatedReceipt {
+  rid: string
+  ts: number
+  exp: number
+  /** When its key began to sign. */
+  key_since: number
+  /** When the request was made; only the intent proves it. */
+  created?: number | undefined
+}
+
+/** The longest time that a request waits for its decision, in seconds. */
+export const LONGEST_WAIT = 604_800
+
+/**
+ * Says of a valid receipt that, because of a restore, another one may contradict it; undefined if it does not. Each restore lets
+ * new keys sign: an older key that signed after the copy did so in the part of the history that is lost. Without the intent a
+ * receipt that may be of a request in the copy gets a caution, too, or leaving out the intent would hide the restore.
+ */
+export function restoreCaution(receipt: DatedReceipt, restores: readonly RestoreTimes[]): string | undefined {
+  const cautions = restores.map((restore) => cautionOf(receipt, restore))
+  return cautions.filter((caution) => caution !== undefined).at(-1)
+}
+
+function cautionOf({ rid, ts, exp, key_since, created }: DatedReceipt, restore: RestoreTimes) {
+  const [from, to] = [restore.copied_at, restore.restored_at].map((at) => Math.floor(at.getTime() / 1000))
+  if (from === undefined || to === undefined) return undefined
+  if (key_since < to)
+    return ts < from
+      ? undefined
+      : `${restored(restore)}. This receipt is not older than that copy, so the service may not know it, and another decision on the request may be signed.`
+  if (created !== undefined) return created < to ? cautionAfter(restore) : undefined
+  return exp - LONGEST_WAIT < to
+    ? `${restored(restore)}. The receipt alone does not show whether the request was pending in it, so that another decision may have been signed: ask GET /api/v1/approvals/${rid}/verify.`
+    : undefined
+}
+
+function restored({ copied_at, restored_at }: RestoreTimes): string {
+  return `The store was restored on ${restored_at.toISOString()} from a copy of ${copied_at.toISOString()}`
+}
+
 /** What a request says about the restores of its store. */
 export interface MadeAfter {
   /** Id of the last restore when the request was made; absent if the store was never restored before. */

@@ -8,6 +8,7 @@ import type { ShownTarget } from './notify.ts'
 import type { Policy } from './policy.ts'
 import type { ReceiptPayload } from './receipt.ts'
 import type { ApprovalRequest, RequestStatus } from './request.ts'
+import type { RestoreTimes } from './restore.ts'
 import type { User } from './user.ts'
 import type { Delivery, Webhook } from './webhook.ts'
 
@@ -115,7 +116,7 @@ export type Verdict =
       publicKey: string
       at: Date
       /** The request was in the copy from which the store was restored before this decision. */
-      restored?: { copied_at: Date; restored_at: Date }
+      restored?: RestoreTimes
       /** When the request's texts were erased; only the signature was checked. */
       erasedAt?: Date
     }

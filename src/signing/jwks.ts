@@ -1,7 +1,14 @@
+import type { RestoreTimes } from '../domain/restore.ts'
 import { fromBase64Url, toBase64Url } from './base64.ts'
 import { canonicalize } from './canonical.ts'
 import { publicKeyProblem } from './ed25519-web.ts'
-import { type KeyPurpose, keyWindow, type PublicKeyRecord, type VerificationKey } from './key-record.ts'
+import {
+  type KeyPurpose,
+  keyWindow,
+  type PublicKeyRecord,
+  seconds,
+  type VerificationKey,
+} from './key-record.ts'
 
 /** One published key: RFC 8037 members plus validity in Unix seconds. */
 interface Jwk {
@@ -21,6 +28,8 @@ interface Jwk {
 /** RFC 7517 key set. */
 export interface Jwks {
   keys: Jwk[]
+  /** In Unix seconds, oldest first. Other readers ignore it, as RFC 7517 section 5 asks. */
+  restores?: { copied_at: number; restored_at: number }[]
 }
 
 /** The key set cannot be trusted; the message names the key and the fault. */
@@ -34,8 +43,14 @@ export function thumbprintText(publicKey: Uint8Array): string {
 }
 
 /** Builds the public key set, without session keys: a verifier that pins it must not accept a session token as a receipt. */
-export function toJwks(keys: readonly PublicKeyRecord[]): Jwks {
-  return { keys: keys.filter((key) => key.purpose !== 'session').map(toJwk) }
+export function toJwks(keys: readonly PublicKeyRecord[], restores: readonly RestoreTimes[] = []): Jwks {
+  const published = keys.filter((key) => key.purpose !== 'session').map(toJwk)
+  if (restores.length === 0) return { keys: published }
+  const times = restores.map(({ copied_at, restored_at }) => ({
+    copied_at: seconds(copied_at),
+    restored_at: seconds(restored_at),
+  }))
+  return { keys: published, restores: times }
 }
 
 function toJwk(key: PublicKeyRecord): Jwk {
@@ -50,12 +65,25 @@ function toJwk(key: PublicKeyRecord): Jwk {
  * @throws JwksError for a malformed, weak, private or repeated key.
  */
 export function readJwks(json: unknown): VerificationKey[] {
-  const list = isRecord(json) ? json.keys : undefined
+  const { keys: list, restores: past = [] } = isRecord(json) ? json : {}
   if (!Array.isArray(list)) throw new JwksError('a key set is an object with an array "keys"')
+  if (!Array.isArray(past)) throw new JwksError('"restores" is not an array')
+  const restores = past.map(readRestore)
   const keys = list.flatMap((entry: unknown, index) => readJwk(entry, `keys[${index}]`))
   if (new Set(keys.map((key) => key.kid)).size !== keys.length)
     throw new JwksError('the key set repeats a kid')
-  return keys
+  return restores.length === 0 ? keys : keys.map((key) => ({ ...key, restores }))
+}
+
+function readRestore(entry: unknown, index: number): RestoreTimes {
+  const where = `restores[${index}]`
+  const { copied_at, restored_at } = isRecord(entry) ? entry : {}
+  const [copied, restored] = [
+    time(copied_at, `${where}.copied_at`),
+    time(restored_at, `${where}.restored_at`),
+  ]
+  if (copied === undefined || restored === undefined) throw new JwksError(`${where} is not two Unix times`)
+  return { copied_at: copied, restored_at: restored }
 }
 
 function readJwk(entry: unknown, where: string): VerificationKey[] {

@@ -1,3 +1,5 @@
+import type { RestoreTimes } from '../domain/restore.ts'
+
 /** What a key may sign. Each key has one use, so that a signature made for one use cannot be presented for another. */
 export type KeyPurpose = 'decision' | 'decision-sandbox' | 'session'
 
@@ -12,6 +14,8 @@ export interface VerificationKey {
   notAfter?: Date
   /** Since when the key counts as compromised; only what it signed before this time counts. */
   revokedAt?: Date
+  /** The restores of the key's service, oldest first; absent if there was none. */
+  restores?: readonly RestoreTimes[]
 }
 
 /** The public half of a key as stored and published. */
@@ -53,6 +57,7 @@ export function keyProblemAt(
   return undefined
 }
 
-function seconds(time: Date): number {
+/** Returns the Unix time in whole seconds. */
+export function seconds(time: Date): number {
   return Math.floor(time.getTime() / 1000)
 }

@@ -1,8 +1,10 @@
+import { given } from '../domain/given.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { isReceiptPayload, payloadProblem } from '../domain/receipt.ts'
+import { restoreCaution } from '../domain/restore.ts'
 import { sameBytes } from './base64.ts'
 import { parseCanonical } from './canonical.ts'
-import type { VerificationKey } from './key-record.ts'
+import { keyWindow, type VerificationKey } from './key-record.ts'
 import {
   type CheckOutcome,
   type CheckTrace,
@@ -41,6 +43,8 @@ export interface VerifiedReceipt {
   stated?: Stated
   /** The key was revoked after `ts`. A thief of the key could have back-dated `ts`, so look for other evidence of the time. */
   keyRevokedAt?: Date
+  /** Because of a restore of the service's store, another decision on the request may have been signed; a sentence. */
+  restoreCaution?: string
 }
 
 export type VerifyResult = VerifiedReceipt | ReceiptRefusal
@@ -136,6 +140,8 @@ function verified(
   const uncompared = input.claims.filter((claim) => isUncompared(claim, statement)).map(({ name }) => name)
   const unsignedFields = [...new Set([...uncompared, ...input.unread])]
   const byHash = passed('action_hash') ? 'hash' : 'none'
+  const created = statement && unixTime(statement.created_at)
+  const dated = { ...payload, key_since: keyWindow(key).nbf, created }
   return {
     valid: true,
     payload,
@@ -149,7 +155,14 @@ function verified(
     ...(statement?.stated !== undefined && { stated: statement.stated }),
     ...(unsignedFields.length > 0 && { unsignedFields }),
     ...(key.revokedAt && { keyRevokedAt: key.revokedAt }),
+    ...given({ restoreCaution: restoreCaution(dated, key.restores ?? []) }),
   }
+}
+
+/** Returns undefined for a text that is no time: then nothing proves when the request was made. */
+function unixTime(text: string): number | undefined {
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : Math.floor(at / 1000)
 }
 
 /** Returns the parsed value if the bytes are exactly its RFC 8785 text. */

@@ -192,6 +192,11 @@ export function revokedAt(result: VerifiedReceipt, votes: readonly VerifiedRecei
   return [result, ...votes].find(({ keyRevokedAt }) => keyRevokedAt !== undefined)?.keyRevokedAt
 }
 
+/** Returns the caution of a restore, if the receipt or a vote next to it has one. */
+export function restoreDoubt(result: VerifiedReceipt, votes: readonly VerifiedReceipt[]): string | undefined {
+  return [result, ...votes].find(({ restoreCaution }) => restoreCaution !== undefined)?.restoreCaution
+}
+
 /** Returns the cautions about a receipt that is valid, as are all votes next to it. */
 export function cautionsAbout(result: VerifiedReceipt, votes: readonly VerifiedReceipt[]): string[] {
   const revoked = revokedAt(result, votes)
@@ -200,6 +205,7 @@ export function cautionsAbout(result: VerifiedReceipt, votes: readonly VerifiedR
     revoked &&
       `${whose} was revoked later, at ${revoked.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`,
     missingVotes(result, votes),
+    restoreDoubt(result, votes),
   ]
   return cautions.filter((caution) => caution !== undefined)
 }

@@ -1,5 +1,12 @@
 import { Schema } from 'mongoose'
-import { type CopyMark, isHeldBy, type MadeAfter, RESTORES, type Restore } from '../domain/restore.ts'
+import {
+  type CopyMark,
+  isHeldBy,
+  type MadeAfter,
+  RESTORES,
+  type Restore,
+  type RestoreTimes,
+} from '../domain/restore.ts'
 import { coalesce } from '../ports/coalesce.ts'
 import { deleteEach } from './mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './mongo/connect.ts'
@@ -43,6 +50,11 @@ export function createRestoreStore(connection: StoreConnection) {
     },
     /** Returns the last restore, as it was last read. */
     last,
+    /** Returns the times of all restores, oldest first, as they were last read. */
+    times: (): RestoreTimes[] =>
+      known.flatMap(({ copied_at, restored_at }) =>
+        restored_at === undefined ? [] : [{ copied_at, restored_at }],
+      ),
     find: (id: string) => known.find((restore) => restore.id === id),
     /** Returns the id of the restore that holds what its copy left open, as it was last read. */
     holding: () => (last()?.state === 'held' ? last()?.id : undefined),

@@ -377,6 +377,31 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(verdict.text).toContain('Do not act on this request')
   })
 
+  it('warns of a restore: about a receipt by the key set, about an id by the word of the service', async () => {
+    const { restores } = suite.service().composition.deps
+    const at = Date.parse(decision().decided_at)
+    const times = { copied_at: new Date(at - 60_000), restored_at: new Date(at + 60_000) }
+    const mark = { _id: 'cpy_1', copied_by: 'backup', copied_on: 'a@b', ...times }
+    await stored(suite.service(), 'restores').insertOne({ ...mark, state: 'lifted', number: 1 })
+    await restores.all()
+    const { page } = await open()
+    await paste(page, approved)
+    expect((await shownVerdict(page)).text).toContain('This receipt is not older than that copy')
+    const byId = async () => {
+      const { page } = await open(`/verify#${approvedId}`)
+      const { kind, text } = await shownVerdict(page)
+      return [kind, / copy of .* in which this request was pending/.test(text), text.includes('restored')]
+    }
+    expect(await byId()).toEqual(['approved', false, false])
+    const after = (change: object) =>
+      stored(suite.service(), 'requests').updateOne({ _id: approvedId }, change)
+    await after({ $set: { decided_after: mark._id } })
+    expect(await byId()).toEqual(['approved', true, true])
+    await after({ $unset: { decided_after: 1 } })
+    await stored(suite.service(), 'restores').deleteOne({ _id: mark._id })
+    await restores.all()
+  })
+
   it('T73: keeps receipts of a key that was rotated, knows the new key and a revocation at once, and refuses a revoked one', async () => {
     const { page, calls } = await open()
     await paste(page, approved)

@@ -1,4 +1,4 @@
-import { copyFile, readdir, rm } from 'node:fs/promises'
+import { copyFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -116,6 +116,8 @@ it('what a copy left open is neither decided nor used after its restore without 
   const used = () => run('audit', 'list', '--type', 'approval.consumed', '--subject', unused)
   await expect.poll(async () => (await used()).stdout).toMatch(/"seq":\d/)
   const newer = (await run('audit', 'check')).json().head
+  const lost = (await call(`/api/v1/approvals/${rejected}`)).body
+  const early = (await call(`/api/v1/approvals/${unused}`)).body
   const session = there.browser()
   await there.restore(file)
 
@@ -223,6 +225,24 @@ it('what a copy left open is neither decided nor used after its restore without 
       /^The store was restored on .* from a copy of .* in which this request was pending: another decision on it may/,
     ),
   })
+  // Offline, by the published key set: of both receipts of the one request, and of none else.
+  const keySet = (await call('/.well-known/jwks.json')).body
+  expect(keySet.restores).toEqual([{ copied_at: expect.any(Number), restored_at: expect.any(Number) }])
+  const [receipt, jwks] = [join(there.folder, 'receipt.json'), join(there.folder, 'jwks.json')]
+  await writeFile(jwks, JSON.stringify(keySet))
+  const offline = async (answer: object) => {
+    await writeFile(receipt, JSON.stringify(answer))
+    return (await run('verify', receipt, '--jwks', jwks)).json().caution
+  }
+  const now = async (id: string) => (await call(`/api/v1/approvals/${id}`)).body
+  const since = 'The store was restored on \\S+Z from a copy of \\S+Z'
+  expect(await offline(lost)).toMatch(new RegExp(`^${since}\\. This receipt is not older than that copy`))
+  const redecided = await now(rejected)
+  expect(await offline(redecided)).toMatch(new RegExp(`^${since} in which this request was pending`))
+  const { intent: _left, ...bare } = redecided.decision
+  expect(await offline(bare)).toContain(`ask GET /api/v1/approvals/${rejected}/verify`)
+  for (const answer of [early, await now(unused), await now(later)])
+    expect(await offline(answer)).toBeUndefined()
   expect((await run('audit', 'check')).json()).toMatchObject({ ok: true })
   expect((await run('doctor')).stdout).not.toContain('Restore')
   // The callback was not sent by itself, in all this time; its owner may replay it.

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { given } from '../../src/domain/given.ts'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { toBase64 } from '../../src/signing/base64.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
+import { nonceOf } from '../../src/signing/commitment.ts'
 import { rawSign } from '../../src/signing/ed25519-node.ts'
 import { toJwks } from '../../src/signing/jwks.ts'
 import type { SigningKey, VerificationKey } from '../../src/signing/key-record.ts'
@@ -10,8 +12,8 @@ import { RECEIPT_ERRORS, type ReceiptErrorCode } from '../../src/signing/receipt
 import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { verifyReceipt, verifyReceiptJson } from '../../src/signing/verify-node.ts'
-import { judgeTogether } from '../../src/signing/votes.ts'
-import { DECIDED_AT, livePayload, sandboxPayload, testKey } from './fixtures.ts'
+import { cautionsAbout, judgeTogether } from '../../src/signing/votes.ts'
+import { DECIDED_AT, intent, livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)
 const sandbox = testKey('decision-sandbox', 2)
@@ -278,6 +280,67 @@ describe('T72: a sandbox receipt never passes as a live one', () => {
     const session = testKey('session', 3)
     expect(verifyReceiptJson(signValue(livePayload, session), [session])).toStrictEqual(mismatch)
   })
+})
+
+describe('after a restore of the store, a receipt', () => {
+  const day = (n: number) => new Date(DECIDED_AT.getTime() + n * 86_400_000)
+  const older = testKey('decision', 5)
+  const newer = { ...testKey('decision', 6), notBefore: day(0) }
+  const times = { copied_at: day(-2), restored_at: day(0) }
+  const said = `The store was restored on ${day(0).toISOString()} from a copy of ${day(-2).toISOString()}`
+  const lost = `${said}. This receipt is not older than that copy, so the service may not know it, and another decision on the request may be signed.`
+  const pending = `${said} in which this request was pending: another decision on it may have been signed in between.`
+  const unknown = `${said}. The receipt alone does not show whether the request was pending in it, so that another decision may have been signed: ask GET /api/v1/approvals/${livePayload.rid}/verify.`
+  const unix = (at: Date) => at.getTime() / 1000
+
+  it.each<[string, SigningKey, number, { created?: number; exp?: number }, string | undefined]>([
+    ['signed before the copy', older, -2.1, {}, undefined],
+    ['signed in the second of the copy', older, -2, {}, lost],
+    ['signed between copy and restore', older, -1, { created: -3 }, lost],
+    ['signed elsewhere with an old key after the restore', older, 1, {}, lost],
+    ['of a request that was in the copy', newer, 1, { created: -3 }, pending],
+    ['of a request made after the restore', newer, 1, { created: 0.1 }, undefined],
+    ['of an unknown time of creation', newer, 1, {}, unknown],
+    ['of a request that waited too short to be older', newer, 6, { exp: 7 }, undefined],
+    ['of a request that may have waited a week', newer, 6, { exp: 6.9 }, unknown],
+  ])(
+    '%s has its caution, by the published key set alone',
+    (_what, key, ts, { created, exp = ts + 1 }, caution) => {
+      const dated = { ...livePayload, ts: unix(day(ts)), exp: unix(day(exp)) }
+      const intentText =
+        created === undefined
+          ? undefined
+          : canonicalize({ ...intent, exp: dated.exp, request_created_at: day(created).toISOString() })
+      const payload = intentText === undefined ? dated : { ...dated, nonce: nonceOf(intentText) }
+      const signed = { ...signValue(payload, key), ...given({ intent: intentText }) }
+      const published = JSON.parse(JSON.stringify(toJwks([older, newer], [times])))
+      const result = verifyReceiptJson(signed, parseJwks(published))
+      expect(result).toMatchObject({ valid: true })
+      expect(result.valid && cautionsAbout(result, [])).toEqual(caution === undefined ? [] : [caution])
+      expect(verifyReceiptJson(signed, parseJwks({ keys: published.keys }))).not.toHaveProperty(
+        'restoreCaution',
+      )
+    },
+  )
+
+  it('has the caution of the last restore that concerns it, also from a vote next to it', () => {
+    const again = { copied_at: day(0.5), restored_at: day(2) }
+    const keys = parseJwks(toJwks([newer], [times, again]))
+    const result = verifyReceiptJson(
+      signPayload({ ...livePayload, ts: unix(day(1)), exp: unix(day(1)) }, newer),
+      keys,
+    )
+    expect(result.valid && result.restoreCaution).toContain(`restored on ${day(2).toISOString()}`)
+    const other = verifyReceiptJson(signPayload(livePayload, newer), parseJwks(toJwks([newer])))
+    expect(other.valid && result.valid && cautionsAbout(other, [result])).toHaveLength(1)
+  })
+
+  it.each([{}, [{}], [{ copied_at: 1 }], [{ copied_at: 1, restored_at: '2' }], ['x']])(
+    'is not judged by a key set with the restores %j',
+    (restores) => {
+      expect(() => parseJwks({ ...toJwks([live]), restores })).toThrow(/restores/)
+    },
+  )
 })
 
 describe('T73: a receipt counts only inside the validity of its key', () => {

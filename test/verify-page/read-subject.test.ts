@@ -40,6 +40,7 @@ describe('readSubject', () => {
     ],
     ['a broken link', 'https://[', 'broken'],
     ['a key set', '{"keys": []}', 'key set, not a receipt'],
+    ['a key set with restores', '{"keys": [], "restores": []}', 'key set, not a receipt'],
   ])('says what is wrong with %s', (_what, text, words) => {
     const subject = read(text)
     expect(subject.kind).toBe('problem')

@@ -211,9 +211,16 @@ async function verdictOn(
 }
 
 /** Verifies as anyone can offline with our published keys, and also accepts a key that another process has just made. */
-async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<JudgedTogether> {
+async function verifyPasted({ keys, restores, clock }: FlowDeps, receipt: object): Promise<JudgedTogether> {
   const options = { allowSandbox: true, now: clock.now() }
-  const check = (json: unknown) => verifyReceiptJson(json, keys.ring().publicRecords(), options)
+  const past = restores.times()
+  const published = () => keys.ring().publicRecords()
+  const check = (json: unknown) =>
+    verifyReceiptJson(
+      json,
+      published().map((key) => ({ ...key, restores: past })),
+      options,
+    )
   const verify = () => judgeTogether(receipt, check)
   const judged = verify()
   const unknown = ({ result }: JudgedTogether) => !result.valid && result.code === 'receipt_key_unknown'

@@ -6,11 +6,12 @@ import {
   type Outcome,
   withoutReceipt,
 } from '../../domain/receipt.ts'
+import { cautionAfter } from '../../domain/restore.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
 import { unsignedWords } from '../../signing/unsigned-fields.ts'
 import type { VerifiedReceipt, VerifyResult } from '../../signing/verify-core.ts'
-import { missingVotes, revokedAt } from '../../signing/votes.ts'
+import { missingVotes, restoreDoubt, revokedAt } from '../../signing/votes.ts'
 
 /** The statements of a valid receipt, none of them written by the caller. */
 export interface ReceiptFactsView {
@@ -58,10 +59,10 @@ export interface VerdictView {
 export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): VerdictView {
   const head = { asked: visibleString(asked) }
   if (!verdict.valid) return { ...head, ...refused(withoutReceipt(verdict), verdict.error) }
-  const { payload, publicKeyId } = verdict
+  const { payload, publicKeyId, restored } = verdict
   return {
     ...head,
-    ...proven(payload, payload.sandbox === true),
+    ...withCautions(proven(payload, payload.sandbox === true), [restored && cautionAfter(restored)]),
     facts: factsOf(payload, publicKeyId, baseUrl),
   }
 }
@@ -85,12 +86,11 @@ export function viewPastedReceipt(
     return { ...head, ...words, sentence: REWRITTEN.test(text) ? words.sentence + hint : words.sentence }
   }
   const { payload, kid, checked } = result
-  const [revoked, missing] = [revokedAt(result, votes), missingVotes(result, votes)]
+  const revoked = revokedAt(result, votes)
   const words = result.unproven && !result.sandbox ? UNPROVEN : proven(payload, result.sandbox)
   return {
     ...head,
-    ...words,
-    ...(missing === undefined ? {} : { sentence: `${words.sentence} ${missing}` }),
+    ...withCautions(words, [missingVotes(result, votes), restoreDoubt(result, votes)]),
     facts: {
       ...factsOf(payload, kid, baseUrl),
       checked: pastedCheck(checked, payload),
@@ -102,6 +102,11 @@ export function viewPastedReceipt(
 
 type Payload = (Verdict & { valid: true })['payload']
 type Words = Pick<VerdictView, 'kind' | 'heading' | 'sentence'>
+
+function withCautions(words: Words, cautions: readonly (string | undefined)[]): Words {
+  const sentences = [words.sentence, ...cautions].filter((sentence) => sentence !== undefined)
+  return { ...words, sentence: sentences.join(' ') }
+}
 
 function proven({ decision }: Payload, sandbox: boolean): Words {
   if (sandbox) {

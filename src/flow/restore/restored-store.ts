@@ -31,11 +31,12 @@ export async function takeUpCopy(deps: FlowDeps): Promise<void> {
   await endEverySession(deps)
   await deps.restores.endLinks()
   await endEveryBootstrap(deps)
-  for (const purpose of KEY_PURPOSES) await deps.keys.rotate(purpose, deps.clock.now(), { kind: 'service' })
+  // The same moment: a key from before it is one that the copy's own history used as well (`restoreCaution`).
+  const restored_at = deps.clock.now()
+  for (const purpose of KEY_PURPOSES) await deps.keys.rotate(purpose, restored_at, { kind: 'service' })
   const all = await deps.restores.all()
   for (const [index, mark] of all.entries()) {
     if (mark.state !== 'copied') continue
-    const restored_at = deps.clock.now()
     await deps.audit.append(restoredEntry(deps, mark, restored_at))
     await relay.run()
     await deps.restores.hold(mark.id, { number: index + 1, restored_at })

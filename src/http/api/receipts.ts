@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NO_RECEIPT, withoutReceipt } from '../../domain/receipt.ts'
+import { cautionAfter } from '../../domain/restore.ts'
 import type { Verdict } from '../../domain/views.ts'
 import { delegateField } from './decision.ts'
 import {
@@ -102,6 +103,20 @@ const jwksAnswer = z
           .meta({ description: 'Receipts from this Unix time on are not valid.' }),
       }),
     ),
+    restores: z
+      .array(
+        z.strictObject({
+          copied_at: z.int().meta({ description: 'When the copy was made, Unix seconds.' }),
+          restored_at: z
+            .int()
+            .meta({ description: 'The first start on it, Unix seconds; new keys sign from then on.' }),
+        }),
+      )
+      .optional()
+      .meta({
+        description:
+          'Restores of the store from a copy, oldest first: a receipt from between the two times, or of a request from before, may be contradicted by another. Absent if there was none.',
+      }),
   })
   .meta({
     id: 'JsonWebKeySet',
@@ -130,10 +145,6 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
     caution: verdict.restored && cautionAfter(verdict.restored),
     erased_at: verdict.erasedAt?.toISOString(),
   }
-}
-
-function cautionAfter({ copied_at, restored_at }: { copied_at: Date; restored_at: Date }): string {
-  return `The store was restored on ${restored_at.toISOString()} from a copy of ${copied_at.toISOString()} in which this request was pending: another decision on it may have been signed in between.`
 }
 
 const DO_NOT_ACT = 'Do not act on this request: its receipt is not valid.'

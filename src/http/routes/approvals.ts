@@ -250,5 +250,6 @@ const verifyApproval: Endpoint<typeof verdictAnswer, WithId> = async (deps, requ
 /** Publishes the key set, retired keys included: old receipts must verify for ever. */
 const showKeySet: Endpoint = (deps, _request, response) => {
   response.setHeader('Cache-Control', 'public, max-age=300')
-  response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
+  const keys = toJwks(deps.keys.ring().publicRecords(), deps.restores.times())
+  response.type('application/jwk-set+json').send(JSON.stringify(keys))
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderVerdict } from '../../../adapters/teams/answers.ts'
+import { cautionAfter } from '../../../src/domain/restore.ts'
 import type { Verdict } from '../../../src/domain/views.ts'
 import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import { refuse } from '../../../src/signing/receipt-error.ts'
@@ -66,6 +67,18 @@ describe('the verdict on a valid receipt', () => {
         /\n⚠️ Caution\. The key was revoked: .*TIME\(2026-10-01T00:00:00Z\)/,
       )
     }
+  })
+
+  it('says that a restore may have led to another decision', () => {
+    const times = {
+      copied_at: new Date('2026-10-01T00:00:00Z'),
+      restored_at: new Date('2026-10-02T00:00:00Z'),
+    }
+    const sentence = `The receipt is valid: a person approved this. ${cautionAfter(times)}`
+    const asked = { ...stored(), restored: times }
+    expect(viewVerdict(payload.rid, asked, BASE).sentence).toBe(sentence)
+    const alone = pasted({ restoreCaution: cautionAfter(times) })
+    expect(viewPastedReceipt('a receipt', alone, BASE).sentence).toBe(sentence)
   })
 
   it('says that one approval of several came alone', () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { IdPrefix } from '../../../domain/identifier.ts'
+import { LONGEST_WAIT } from '../../../domain/restore.ts'
 import { LONGEST_SEARCH } from '../../../domain/search.ts'
 import { checkCallerText, shortNameFault } from '../../../domain/text-check.ts'
 import { idPattern } from './fields.ts'
@@ -98,7 +99,7 @@ export const outcome = z.enum(['approved', 'rejected'], { error: 'must be approv
 export const ttlSeconds = z
   .int({ error: 'must be a whole number' })
   .min(60, 'must be at least 60')
-  .max(604_800, 'must be at most 604800')
+  .max(LONGEST_WAIT, `must be at most ${LONGEST_WAIT}`)
 
 /** Text that a person will read: what could deceive them unseen is refused, everything else stays as it is (T43). */
 export const callerText = text.superRefine((text, context) => {
