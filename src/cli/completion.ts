@@ -8,6 +8,8 @@ interface Words {
   /** The names that lead to it, such as `user invite`; empty for the program. */
   path: string
   words: string[]
+  /** Those of the options that a value follows. */
+  valued: string[]
 }
 
 /** `countersign completion`: prints a script that completes commands and options in that shell. */
@@ -20,21 +22,34 @@ export function runCompletion(shell: string, program: Command): CommandResult {
 function wordsOf(command: Command, path: string[] = []): Words[] {
   const help = command.createHelp()
   const commands = help.visibleCommands(command).filter((one) => one.name() !== 'help')
-  const options = help.visibleOptions(command).flatMap(({ long }) => long ?? [])
-  const here = { path: path.join(' '), words: [...commands.map((one) => one.name()), ...options] }
+  const options = help.visibleOptions(command).filter(({ long }) => long !== undefined)
+  const namesOf = (some: typeof options): string[] => some.flatMap(({ long }) => long ?? [])
+  const here = {
+    path: path.join(' '),
+    words: [...commands.map((one) => one.name()), ...namesOf(options)],
+    valued: namesOf(options.filter(({ required }) => required)),
+  }
   return [here, ...commands.flatMap((one) => wordsOf(one, [...path, one.name()]))]
 }
 
-/** Of the words before the cursor those count that are names of commands. Where nothing fits, the shell offers files. */
+/**
+ * Of the words before the cursor those count that continue the name of a command: the others are options, their values and
+ * arguments. Where nothing fits, and for the value of an option, the shell offers files.
+ */
 function bash(all: Words[], inZsh: boolean): string {
   const cases = all.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`)
   const zsh = 'autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n'
+  const paths = namesOfCommands(all).map((path) => `'${path}'`)
   return `${inZsh ? zsh : ''}_countersign() {
-  local path='' words='' word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) ;; *) path="\${path:+$path }$word" ;; esac
+  local at='' words='' word=''
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+    case "\${at:+$at }$word" in
+      ${paths.join('|')}) at="\${at:+$at }$word" ;;
+    esac
   done
-  case "$path" in
+  COMPREPLY=()
+  case "$word" in ${valuedOf(all).join('|')}) return ;; esac
+  case "$at" in
 ${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
@@ -43,18 +58,31 @@ complete -o default -F _countersign countersign`
 }
 
 function fish(all: Words[]): string {
-  const lines = all.flatMap(({ path, words }) =>
+  const lines = all.flatMap(({ path, words, valued }) =>
     words.map((word) => {
       const at = `-n 'test "$(__countersign_path)" = "${path}"'`
-      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`
-      return `complete -c countersign ${at} ${what}`
+      const option = `-l ${word.slice(2)}${valued.includes(word) ? ' -r' : ''}`
+      return `complete -c countersign ${at} ${word.startsWith('--') ? option : `-f -a ${word}`}`
     }),
   )
+  const paths = namesOfCommands(all).map((path) => `'${path}'`)
   return [
     'function __countersign_path',
-    '  set -l words (commandline -opc)',
-    '  string join " " (string match -v -- "-*" $words[2..-1])',
+    '  set -l at',
+    '  for word in (commandline -opc)[2..-1]',
+    '    set -l next (string join -- " " $at $word)',
+    `    contains -- $next ${paths.join(' ')}; and set at $next`,
+    '  end',
+    '  echo $at',
     'end',
     ...lines,
   ].join('\n')
+}
+
+function namesOfCommands(all: Words[]): string[] {
+  return all.map(({ path }) => path).filter((path) => path !== '')
+}
+
+function valuedOf(all: Words[]): string[] {
+  return [...new Set(all.flatMap(({ valued }) => valued))]
 }

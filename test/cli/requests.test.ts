@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SHELLS } from '../../src/cli/completion.ts'
 import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
@@ -175,31 +178,51 @@ describe('countersign demo', () => {
 })
 
 describe('countersign completion', () => {
-  const complete = (script: string, ...words: string[]) => {
-    const line = ['countersign', ...words].map((word) => `'${word}'`).join(' ')
-    const ask = `${script}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length}; _countersign; echo "\${COMPREPLY[*]}"`
-    return execFileSync('bash', ['--norc', '-c', ask], { encoding: 'utf8' }).trim()
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'completion-'))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  /** Presses Tab in that shell. @returns what the last word becomes, or can become */
+  const complete = {
+    bash: (script: string, line: string) => `
+      source ${script}; COMP_WORDS=(${line}); [[ '${line}' == *' ' ]] && COMP_WORDS+=('')
+      COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 )); _countersign; echo "\${COMPREPLY[*]}"`,
+    // A zsh at a terminal of its own: the completion of a script alone would not tell whether Tab works.
+    zsh: (script: string, line: string) => `
+      zmodload zsh/zpty; zpty z zsh -f -i; zpty -w z "PROMPT='READ''Y> '; source ${script}"
+      zpty -r z out '*READY> *'; zpty -n -w z '${line}'$'\\tEND'
+      zpty -r z out '*END'; print -r -- "\${out%END}"; zpty -d z`,
+    fish: (script: string, line: string) => `source ${script}; complete -C '${line}'`,
   }
 
-  it('completes commands and options in bash', async () => {
-    const { stdout } = await run('completion', 'bash')
-    expect(complete(stdout, 'requ')).toBe('requests')
-    expect(complete(stdout, 'requests', '')).toBe('list show cancel --help')
-    expect(complete(stdout, '--json', 'requests', 'list', '--st')).toBe('--status')
-  })
-
-  it.each(SHELLS)('is a script that %s accepts, if it is there', async (shell) => {
+  it.each(SHELLS)('completes commands and options in %s, also after values and arguments', async (shell) => {
     const { stdout } = await run('completion', shell)
-    expect(stdout).toContain('countersign')
-    if (existsSync(`/usr/bin/${shell}`)) {
-      const use = {
-        bash: 'type -t _countersign',
-        zsh: 'whence -w _countersign',
-        fish: "complete -C 'countersign requests ca'",
-      }
-      const told = execFileSync(shell, ['-c', `${stdout}\n${use[shell]}`], { encoding: 'utf8' })
-      expect(told).toMatch(/^(?:_countersign: )?function$|^cancel\b/m)
-    }
     expect((await run('completion', 'tcsh')).stderr).toContain('choose among bash, zsh, fish')
+    if (!existsSync(`/usr/bin/${shell}`)) return
+    const script = join(folder, shell)
+    await writeFile(script, stdout)
+    const told = (words: string): string[] => {
+      const asked = complete[shell](script, `countersign ${words}`)
+      const options = {
+        encoding: 'utf8',
+        timeout: 15_000,
+        env: { PATH: process.env.PATH, HOME: folder, TERM: 'dumb' },
+      } as const
+      return execFileSync(shell, shell === 'fish' ? ['-c', asked] : ['-f', '-c', asked], options)
+        .replaceAll('\b', '')
+        .trim()
+        .split(/\s+/)
+    }
+    expect(told('requ').at(-1)).toBe('requests')
+    expect(told('--json requests li').at(-1)).toBe('list')
+    expect(told('requests list --owner ann@example.com --st').at(-1)).toBe('--status')
+    expect(told('requests show req_x --js').at(-1)).toBe('--json')
+    expect(told('webhooks deliveries --limit 3 whk_x --af').at(-1)).toBe('--after')
+    if (shell === 'zsh') return
+    expect(told('requests ')).toEqual(expect.arrayContaining(['list', 'show', 'cancel']))
+    // A value: files of the shell.
+    expect(told('requests list --owner ')).not.toContain('--status')
   })
 })
