@@ -51,6 +51,7 @@ export async function eraseRequest(
   // Cards whose message shows the erasure are deleted, and with them the ids of their chats.
   if (!erased) await erasure.deleteCards([id], now.version)
   await erasure.deleteDeliveries([id])
+  await erasure.deleteChallenges(id)
   const { open_deliveries, cards } = await erasure.count(id)
   return { request: now, erased, deliveries: before.deliveries, open_deliveries, cards }
 }

@@ -1,7 +1,7 @@
 import mongoose from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
 import { type ApprovalRequest, ERASED, NO_CONTEXT, type Vote } from '../../domain/request.ts'
-import { deleteThese } from '../mongo/bulk-writes.ts'
+import { deleteEach, deleteThese } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { beyond, type ListPosition, OLDEST_FIRST } from '../mongo/filters.ts'
 import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
@@ -87,12 +87,7 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
       if (erased > 0) wake({ outboxOf: 'requests' })
       return erased
     },
-    /** Deletes the deliveries of these requests that are at rest: their bodies hold actions and comments. */
-    deleteDeliveries: (ids: readonly string[]) =>
-      deleteOf(deliveries, ids, { state: { $in: RESTING }, ...RECORDED }),
-    /** Deletes the cards of these requests. @param shown only those at rest without a message, or whose message shows that version */
-    deleteCards: (ids: readonly string[], shown?: number) =>
-      deleteOf(cards, ids, { ...(shown === undefined ? {} : settledAt(shown)), ...RECORDED }),
+    ...deletions(connection),
     /**
      * Returns those of these requests of which a delivery or card has entries that are not in the trail yet.
      * @param open also those with a delivery whose attempts are not over
@@ -121,6 +116,23 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
       ])
       return { deliveries: resting, open_deliveries: all - resting, cards: posted }
     },
+  }
+}
+
+function deletions(connection: StoreConnection) {
+  const of = (name: string) => connection.collection<{ _id: string }>(name)
+  return {
+    /** Deletes the challenges for a decision on this request: they hold the statements to be signed, until they lapse. */
+    async deleteChallenges(id: string): Promise<void> {
+      await deleteEach(of('challenges'), { subject: { $gte: `${id}:`, $lt: `${id};` } })
+      await deleteEach(of('challenges'), { 'shown.request_id': id })
+    },
+    /** Deletes the deliveries of these requests that are at rest: their bodies hold actions and comments. */
+    deleteDeliveries: (ids: readonly string[]) =>
+      deleteOf(of('deliveries'), ids, { state: { $in: RESTING }, ...RECORDED }),
+    /** Deletes the cards of these requests. @param shown only those at rest without a message, or whose message shows that version */
+    deleteCards: (ids: readonly string[], shown?: number) =>
+      deleteOf(of('cards'), ids, { ...(shown === undefined ? {} : settledAt(shown)), ...RECORDED }),
   }
 }
 

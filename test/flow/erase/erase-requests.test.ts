@@ -13,6 +13,7 @@ import { createRequestErasure } from '../../../src/store/requests/request-erasur
 import { alter, newCaller, stored } from '../../support/caller.ts'
 import { clockOf } from '../../support/clock.ts'
 import { expectStatus } from '../../support/enrolled.ts'
+import { holding as holdingIn } from '../../support/holding.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -39,13 +40,7 @@ async function findings() {
   return (await check()).findings
 }
 
-/** The names of the collections that hold this text anywhere. */
-async function holding(text: string): Promise<string[]> {
-  const names = (await service.composition.connection.db?.listCollections().toArray()) ?? []
-  const holds = async ({ name }: { name: string }) =>
-    JSON.stringify(await stored(service, name).find({}).toArray()).includes(text) ? [name] : []
-  return (await Promise.all(names.map(holds))).flat().sort()
-}
+const holding = (text: string) => holdingIn(service, text)
 
 /** An approved request whose action, context and comment hold the text. */
 async function approvedWith(text: string): Promise<string> {
@@ -61,11 +56,15 @@ const verify = async (id: string) => (await fetch(`${service.url}/api/v1/approva
 
 it('a finished request: its texts are nowhere, its receipt holds, the trail says who erased it', async () => {
   const { deps, connection } = service.composition
-  const id = await approvedWith('SECRET-ONE')
+  const id = await ask(setting, { action: 'Pay SECRET-ONE', context: { reason: 'SECRET-ONE' } })
+  const options = `/api/v1/approvals/${id}/decision/options`
+  expectStatus(await setting.owner.browser.post(options, { decision: 'approved' }), 200)
+  expectStatus(await decideByPasskey(setting, id, 'approved', 'SECRET-ONE'), 200)
+  await findings()
   const before = await read(id)
-  expect(await holding('SECRET-ONE')).toEqual(['requests'])
+  expect(await holding('SECRET-ONE')).toEqual(['challenges', 'requests'])
   expect(await eraseRequest(deps, id, CLI, true)).toMatchObject({ erased: false, request: { id } })
-  expect(await holding('SECRET-ONE')).toEqual(['requests'])
+  expect(await holding('SECRET-ONE')).toEqual(['challenges', 'requests'])
 
   expect(await eraseRequest(deps, id, CLI)).toMatchObject({ erased: true, open_deliveries: 0, cards: 0 })
   expect(await holding('SECRET-ONE')).toEqual([])
