@@ -33,11 +33,11 @@ export const FLOORS = {
     'audit',
     'bootstrap',
     'tell',
-    'erase',
     'relay',
     'webhooks',
     'chat',
     'joining',
+    'erase',
     'restore',
   ],
   'src/store': [

@@ -1,6 +1,9 @@
+import { inShell } from '../config/secrets.ts'
+import { isId } from '../domain/identifier.ts'
+import { erasePerson } from '../flow/erase/erase-person.ts'
 import { eraseRequest } from '../flow/erase/erase-requests.ts'
 import { CliError, type CommandResult, oneLine } from './terminal.ts'
-import { withService } from './with-service.ts'
+import { checkEmail, withService } from './with-service.ts'
 
 export interface EraseOptions {
   dryRun?: boolean
@@ -47,6 +50,41 @@ export function runEraseRequest(id: string, { dryRun = false }: EraseOptions): P
             'Its receipts, references and times stay. Copies made before (backups, exports) keep the texts.',
           ]
       return { value, text: text.join('\n') }
+    },
+    dryRun ? { reads: true } : {},
+  )
+}
+
+const NOT_YET = {
+  unknown: (whom: string) =>
+    `There is no person ${whom}; see: countersign user list. An erased person is found by their id (usr_…) only.`,
+  pending: (whom: string, ids: string[]) =>
+    `Pending requests concern ${whom}: ${ids.join(', ')}. Have them decided, or withdraw them: countersign requests cancel ${ids[0]}`,
+  keys: (whom: string, ids: string[]) =>
+    `The account of ${whom} has API keys that still work: ${ids.join(', ')}. Revoke them first: countersign key revoke ${ids[0]}`,
+  members: (whom: string, ids: string[]) =>
+    `The account of ${whom} has other people in it: ${ids.join(', ')}. Its owner removes them first, under Members.`,
+} as const
+
+/** `countersign erase person`: erases everything that names a person. */
+export function runErasePerson(address: string, { dryRun = false }: EraseOptions): Promise<CommandResult> {
+  const whom = isId('usr', address) ? address : checkEmail(address)
+  return withService(
+    async (deps) => {
+      const done = await erasePerson(deps, whom, { kind: 'cli' }, dryRun)
+      if (done.refused === 'unknown') throw new CliError('user_not_found', NOT_YET.unknown(whom))
+      if (done.refused !== undefined)
+        throw new CliError(`person_${done.refused}`, NOT_YET[done.refused](whom, done.ids))
+      const { user, counts, left } = done
+      const { requests, votes, cards, sessions, records } = counts
+      const erased = user.erased_at !== undefined
+      const value = { user_id: user.id, erased, dry_run: dryRun, ...counts, left }
+      const all = `${requests} requests of their account, ${votes} votes, ${cards} cards, ${sessions} sessions, ${records} records of the trail`
+      if (dryRun) return { value, text: `${user.id} has to erase: ${all}; nothing was changed.` }
+      const text = erased
+        ? `Erased ${user.id}: ${all}. Their id, their votes and receipts stay. Copies made before (backups, exports) and what others wrote about them in requests keep their name.`
+        : `Erased of ${user.id} all but what a running service still has to do: requests to hand over ${left.requests}, cards to edit ${left.cards}, deliveries to finish ${left.deliveries}. Run the command again in some minutes: countersign erase person ${inShell(whom)}`
+      return { value, text }
     },
     dryRun ? { reads: true } : {},
   )

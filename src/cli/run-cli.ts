@@ -75,7 +75,9 @@ function createProgram(json: boolean): Command {
     program.command('keys', { hidden: true }).hook('preAction', () => warnOfOldName(json)),
   )
   addAuditCommands(program.command('audit').description('read and check the tamper-evident audit trail'))
-  addEraseCommands(program.command('erase').description('erase the texts of a request, for ever'))
+  addEraseCommands(
+    program.command('erase').description('erase the texts of a request, or a person, for ever'),
+  )
   addVerifyCommand(program)
   addRequestCommands(program.command('requests').description('look at requests, and withdraw them'))
   addWebhookCommands(program.command('webhooks').description('look at deliveries, and send them again'))
@@ -327,13 +329,26 @@ function addAuditCommands(audit: Command): void {
 }
 
 function addEraseCommands(erase: Command): void {
-  examples(erase, 'countersign erase request <req_id> --dry-run')
+  examples(
+    erase,
+    'countersign erase request <req_id> --dry-run',
+    'countersign erase person ann@example.com --dry-run',
+  )
   answers<EraseOptions>(
     erase
       .command('request <id>')
       .description('erase action, context, comments and deliveries of a finished request, and edit its cards')
       .option('--dry-run', 'only say what there is to erase'),
     async (options, id) => (await load.erase()).runEraseRequest(id, options),
+  )
+  answers<EraseOptions>(
+    erase
+      .command('person <email>')
+      .description(
+        'erase all that names a person, and the texts of the requests of their own account; also by usr_…',
+      )
+      .option('--dry-run', 'only say what there is to erase'),
+    async (options, email) => (await load.erase()).runErasePerson(email, options),
   )
 }
 

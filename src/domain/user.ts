@@ -78,6 +78,10 @@ export interface User {
   chat: LinkedIdentity[]
   created_at: Date
   enrolled_at: Date | null
+  /** Set while the person is being erased: the identities (`identityKey`) that they had linked, whose traces go as well. */
+  erasing?: { chat: string[]; redrawn?: true }
+  /** When all that names the person was erased; name and address are tombstones since. */
+  erased_at?: Date
   /** Set while no browser of theirs ever had notifications; removed before the first one is stored. */
   no_browsers?: true
   /** Set for the person who signed up with the set-up link; unique, so that two such links never create two owners. */
@@ -150,6 +154,11 @@ export function normaliseEmail(text: string): string | undefined {
   return email.length <= 254 && /^[^\s\p{C}@<>"]{1,64}@[^\s\p{C}@<>"]{1,189}$/u.test(email)
     ? email
     : undefined
+}
+
+/** The address of an erased person: no mail arrives there (RFC 2606), and no one else has it. */
+export function tombstoneAddress(id: string): string {
+  return `${id}@erased.invalid`
 }
 
 export const DEFAULT_TTL_SECONDS = 3600

@@ -15,6 +15,7 @@ import { createAccountStore } from './people/accounts.ts'
 import { createAttemptStore } from './people/attempts.ts'
 import { createBootstrapStore } from './people/bootstraps.ts'
 import { createEnrollmentStore } from './people/enrollments.ts'
+import { createPersonErasure } from './people/person-erasure.ts'
 import { createSessionStore, type SessionLimits } from './people/sessions.ts'
 import { createUserStore } from './people/users.ts'
 import { createChallengeStore } from './requests/challenges.ts'
@@ -39,6 +40,7 @@ export function createStores(
     restores,
     requests: createRequestStore(connection, wake, clock, restores.holding),
     erasure: createRequestErasure(connection, wake),
+    personErasure: createPersonErasure(connection),
     apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),

@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SHELLS } from '../../src/cli/completion.ts'
 import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
-import { lapse } from '../support/caller.ts'
+import { alter, lapse } from '../support/caller.ts'
 import { type CliRun, cli, useDataDir } from '../support/cli.ts'
+import { holding } from '../support/holding.ts'
+import { joinAccount } from '../support/joined.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { databaseUri, startService, TEST_SECRETS, type TestService } from '../support/service.ts'
@@ -133,6 +135,49 @@ describe('countersign erase request', () => {
       error: 'request_unknown',
       message: 'There is no request req_nothing; see: countersign requests list',
     })
+  })
+
+  it('erases a person: says what is in the way, counts, erases, and is found by the id afterwards', async () => {
+    const gone = await setUpOwner(service, 'gone@example.com')
+    const id = await ask(gone, { action: 'Pay GONE' })
+    const refusal = async () => {
+      const { code, error } = await run('erase', 'person', 'gone@example.com', '--json')
+      return [code, error()]
+    }
+    const pending = `Pending requests concern gone@example.com: ${id}. Have them decided, or withdraw them: countersign requests cancel ${id}`
+    expect(await refusal()).toEqual([1, { error: 'person_pending', message: pending }])
+    await json('requests', 'cancel', id)
+    const { id: key } = (await json('key', 'list', '--owner', 'gone@example.com')).data[0]
+    const keys = `The account of gone@example.com has API keys that still work: ${key}. Revoke them first: countersign key revoke ${key}`
+    expect(await refusal()).toEqual([1, { error: 'person_keys', message: keys }])
+    await json('key', 'revoke', key)
+    const { account_id } =
+      (await service.composition.deps.users.find(gone.owner.userId)) ?? expect.unreachable()
+    await joinAccount(service, account_id, other.owner.userId, 'auditor')
+    const members = `The account of gone@example.com has other people in it: ${other.owner.userId}. Its owner removes them first, under Members.`
+    expect(await refusal()).toEqual([1, { error: 'person_members', message: members }])
+    await alter(service, 'accounts', account_id, { members: [] })
+
+    const user_id = gone.owner.userId
+    const dry = await json('erase', 'person', 'gone@example.com', '--dry-run')
+    expect(dry).toMatchObject({ user_id, erased: false, dry_run: true, requests: 1, votes: 0 })
+    expect(await holding(service, 'gone@example.com')).toContain('users')
+    const left = { requests: 0, cards: 0, deliveries: 0 }
+    expect(await json('erase', 'person', 'gone@example.com')).toMatchObject({ user_id, erased: true, left })
+    for (const text of ['gone@example.com', 'GONE', 'test key of gone'])
+      expect([text, await holding(service, text)]).toEqual([text, []])
+    const message =
+      'There is no person gone@example.com; see: countersign user list. An erased person is found by their id (usr_…) only.'
+    expect(await refusal()).toEqual([1, { error: 'user_not_found', message }])
+    expect((await run('erase', 'person', user_id)).stdout).toMatch(
+      /^Erased usr_\w+: 1 requests of their account/,
+    )
+    const { findings } = (await run('audit', 'check', '--json')).json()
+    // What other cases have altered in the store is found as well.
+    const theirs = [user_id, account_id, key, id]
+    expect(
+      findings.filter((one: { id?: string }) => one.id === undefined || theirs.includes(one.id)),
+    ).toEqual([])
   })
 
   it('sets for how long an account keeps its requests, and refuses what is no number of days', async () => {

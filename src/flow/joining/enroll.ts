@@ -276,7 +276,7 @@ async function insertOwner(
   if (owner === undefined) throw refusal('enrollment_invalid')
   const { user, account } = newPerson(deps, owner)
   const { fields, audit } = plan(user)
-  const { totp, totp_pending: _pending, delegate: _delegate, invited_by_account: _inviter, ...plain } = fields
+  const { totp, totp_pending: _p, delegate: _d, invited_by_account: _i, erasing: _e, ...plain } = fields
   const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
   // The account first: a person without an account would count as existing and end the set-up for good.
   await deps.accounts.insert(account)

@@ -2,6 +2,7 @@ import type { Account, Member } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
+import type { User } from '../../domain/user.ts'
 import type { Colleague } from '../../domain/views.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
@@ -84,6 +85,19 @@ export async function removeMember(
 ): Promise<void> {
   await changeByOwner(deps, who, about, address, () => ({ type: 'member.removed' }))
   await endInvitation(deps, who.user.account_id, about.userId)
+}
+
+/** As `removeMember`, by the operator: from every account that has, or has invited, the person. */
+export async function removeFromAccounts(
+  deps: PeopleDeps,
+  person: Pick<User, 'id' | 'account_id'>,
+  actor: AuditActor,
+): Promise<void> {
+  for (const { id } of await deps.accounts.ofPerson(person.id)) {
+    if (id === person.account_id) continue
+    const about = { accountId: id, userId: person.id }
+    await changeMember(deps, about, actor, () => ({ type: 'member.removed' }))
+  }
 }
 
 /** Ends the open links by which the account invited the person. */

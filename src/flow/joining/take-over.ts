@@ -23,7 +23,7 @@ const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
  * reaches them by it, and another link from the operator starts again.
  */
 export async function takeOver(deps: FlowDeps, person: User, address: string): Promise<void> {
-  await emptyAccount(deps, person, address)
+  await emptyAccount(deps, person, { kind: 'user', id: person.id, address })
   await changeFresh(deps.users, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
 }
 
@@ -32,13 +32,12 @@ export async function takeOver(deps: FlowDeps, person: User, address: string): P
  * webhooks, keys and the pending requests made with them, workspaces, channels, members and the policy that names them.
  * May be interrupted and repeated at any point.
  */
-async function emptyAccount(
+export async function emptyAccount(
   deps: FlowDeps,
   person: Pick<User, 'id' | 'account_id'>,
-  address: string,
+  actor: AuditActor,
 ): Promise<void> {
-  const { id, account_id: accountId } = person
-  const actor = { kind: 'user', id, address } as const
+  const { account_id: accountId } = person
   const owner = { accountId, actor }
   for (const webhook of await deps.webhooks.list(accountId))
     await unlessGone(deleteWebhook(deps, owner, webhook.id))

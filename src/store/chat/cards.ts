@@ -232,6 +232,14 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
     /** Posts or edits the cards of these requests for that `recipientKey` once more, because their recipient changed. */
     renew: (requestIds: readonly string[], recipient: string, at: Date) =>
       doubt({ request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }, at),
+    /** Edits posted messages once more, about these requests or to this person: they name somebody who has no name any more. */
+    redraw(of: { requestIds: readonly string[] } | { userId: string }, at: Date): Promise<void> {
+      const which =
+        'userId' in of
+          ? { 'recipient.user_id': of.userId }
+          : { request_id: trusted({ $in: [...of.requestIds] }) }
+      return doubt({ ...which, message: PRESENT }, at)
+    },
     /** Makes unreachable cards with work left due, and those that wait after a failure: their recipient may be reachable now. */
     retryUnreachable({ requestIds, ...which }: UnreachableCards, at: Date): Promise<void> {
       const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }

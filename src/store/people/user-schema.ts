@@ -34,6 +34,8 @@ export const userSchema = new Schema<UserDocument>(
     chat: neededPart,
     created_at: date,
     enrolled_at: { type: Date, default: null },
+    erasing: part,
+    erased_at: Date,
     no_browsers: Boolean,
     founder: Boolean,
     version: number,

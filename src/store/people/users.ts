@@ -46,6 +46,10 @@ export interface UserChange {
   factor_epoch?: number
   chat?: LinkedIdentity[]
   enrolled_at?: Date
+  email?: string
+  user_handle?: string
+  erasing?: User['erasing'] | null
+  erased_at?: Date
 }
 
 /**

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
+import { erasePerson } from '../../../src/flow/erase/erase-person.ts'
+import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
+import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
+import { type BothChats, inTeams, startBothChats, untilCardsRest } from '../../support/both-chats.ts'
+import { alter, stored } from '../../support/caller.ts'
+import { expectStatus } from '../../support/enrolled.ts'
+import { holding } from '../../support/holding.ts'
+import { newMember } from '../../support/invited.ts'
+import { ask, callWithKey, decideByPasskey, proofFor, setUpOwner } from '../../support/live.ts'
+import type { TestService } from '../../support/service.ts'
+
+let setting: BothChats
+let service: TestService
+beforeAll(async () => {
+  setting = await startBothChats()
+  service = setting.service
+})
+afterAll(() => setting.close())
+
+const CLI = { kind: 'cli' } as const
+
+async function findings() {
+  const { deps, connection } = service.composition
+  await deps.verifications.flush()
+  await createRelay(deps, NO_LOOPS).run()
+  const report = await checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  expect(report.waiting).toBe(0)
+  return report.findings.filter((one) => !(one.code === 'not_told' && STORED.includes(one.type)))
+}
+
+/** What the setting has put into the store by hand. */
+const STORED: readonly string[] = ['chat.linked', 'channel.added']
+
+const verify = async (id: string) => (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json()
+
+/** Erases until a running service has edited the cards. */
+async function erase(whom: string) {
+  const { deps } = service.composition
+  return expect
+    .poll(() => erasePerson(deps, whom, CLI))
+    .toMatchObject({ user: { erased_at: expect.any(Date) } })
+}
+
+async function expectNowhere(texts: readonly string[]): Promise<void> {
+  for (const text of texts) expect([text, await holding(service, text)]).toEqual([text, []])
+}
+
+it('a voter in the account of another: what they said and who they were goes, what was decided stays', async () => {
+  const { deps } = service.composition
+  const boss = await setUpOwner(service, 'boss@example.com')
+  const ann = await newMember(service, boss.owner, 'ann.smith@example.com')
+  const account = (await deps.users.find(boss.owner.userId))?.account_id ?? ''
+  await deps.users.change(
+    ann.userId,
+    (await deps.users.find(ann.userId))?.version ?? 0,
+    { name: 'Ann Smithsonian' },
+    [],
+  )
+  await alter(service, 'accounts', account, { 'policy.approvers': [ann.userId] })
+  const id = await ask(boss, { action: 'Open the gate' })
+  expect(await erasePerson(deps, 'ann.smith@example.com', CLI)).toMatchObject({
+    refused: 'pending',
+    ids: [id],
+  })
+  const passkey = await proofFor({ service, owner: ann }, id, 'approved')
+  const headers = { 'X-Forwarded-For': '203.0.113.77', 'User-Agent': 'AnnBrowser/1' }
+  const vote = { decision: 'approved', comment: 'ANN-COMMENT', passkey }
+  expectStatus(await ann.browser.post(`/api/v1/approvals/${id}/decision`, vote, { headers }), 200)
+  const before = Object(await (await callWithKey(service, boss.key, `/${id}`)).json())
+  expect(before.decision.comment).toBe('ANN-COMMENT')
+  expect(await findings()).toEqual([])
+  expect(await holding(service, '203.0.113.77')).toEqual(['audit_log'])
+
+  expect(await erasePerson(deps, 'ann.smith@example.com', CLI, true)).toMatchObject({
+    user: { email: 'ann.smith@example.com' },
+    counts: { requests: 0, votes: 1, records: expect.any(Number) },
+  })
+  await erase(ann.userId)
+  await expectNowhere([
+    'ann.smith@example.com',
+    'Ann Smithsonian',
+    'ANN-COMMENT',
+    '203.0.113.77',
+    'AnnBrowser/1',
+  ])
+  expect(await findings()).toEqual([])
+  const left = Object(await (await callWithKey(service, boss.key, `/${id}`)).json())
+  expect(left).toEqual({ ...before, decision: { ...before.decision, comment: null } })
+  expect(await verify(id)).toMatchObject({ valid: true, decision: 'approved' })
+  const keys = deps.keys.ring().publicRecords()
+  expect(verifyReceiptJson(before, keys)).toMatchObject({ valid: true, checked: { action: 'full' } })
+  expect((await deps.accounts.find(account))?.members).toEqual([])
+  const [told] = await deps.trail.list({ type: 'user.erased', subject: ann.userId, limit: 2 })
+  expect(told?.entry).toMatchObject({ actor: CLI, detail: { votes: 1, requests: 0 } })
+  expect(await erasePerson(deps, 'ann.smith@example.com', CLI)).toEqual({ refused: 'unknown' })
+
+  expect(await findings()).toEqual([])
+  const records = (await deps.trail.head())?.seq
+  expect(await erasePerson(deps, ann.userId, CLI), 'again').toMatchObject({ left: { cards: 0 } })
+  expect((await deps.trail.head())?.seq).toBe(records)
+})
+
+it('an owner with chat on two platforms: cards are edited first, then every trace goes', async () => {
+  const { deps } = service.composition
+  const { owner, owners } = setting
+  const user = (await deps.users.find(owner.userId)) ?? expect.unreachable()
+  await alter(service, 'users', user.id, { 'passkeys.0.name': 'OWNER-PHONE' })
+  const id = await ask(setting, { action: 'Pay OWNER-ACTION', context: { reason: 'OWNER-ACTION' } })
+  await untilCardsRest(setting, id, 6)
+  expectStatus(await decideByPasskey(setting, id, 'approved', 'OWNER-COMMENT'), 200)
+  await untilCardsRest(setting, id, 6)
+  const key = (await deps.apiKeys.list(user.account_id))[0]?.id ?? ''
+  expect(await erasePerson(deps, user.email, CLI)).toMatchObject({ refused: 'keys', ids: [key] })
+  await revokeApiKey(deps, key, user.account_id, CLI)
+  expect(await erasePerson(deps, user.email, CLI)).toMatchObject({ refused: 'members' })
+  await alter(service, 'accounts', user.account_id, { members: [] })
+  await erase(owner.userId)
+  const [card] = inTeams(setting, owners.id, id)
+  expect(JSON.stringify(card?.shown.at(-1))).toContain('Not shown here any more')
+  const chat = user.chat.map(({ user: one }) => one)
+  await expectNowhere([user.email, 'OWNER-ACTION', 'OWNER-COMMENT', 'OWNER-PHONE', ...chat])
+  expect(await findings()).toEqual([])
+  expect(await verify(id)).toMatchObject({ valid: true, erased_at: expect.any(String) })
+  expect(await stored(service, 'cards').countDocuments({ account_id: user.account_id })).toBe(0)
+})
