@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { erasePerson } from '../../../src/flow/erase/erase-person.ts'
+import { findRecords } from '../../../src/flow/erase/erase-records.ts'
 import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
@@ -102,6 +103,9 @@ it('a voter in the account of another: what they said and who they were goes, wh
   const records = (await deps.trail.head())?.seq
   expect(await erasePerson(deps, ann.userId, CLI), 'again').toMatchObject({ left: { cards: 0 } })
   expect((await deps.trail.head())?.seq).toBe(records)
+  const { account_id } = (await deps.users.find(ann.userId)) ?? expect.unreachable()
+  const traces = await findRecords(deps, { id: ann.userId, account_id, chat: [], notified: [] })
+  expect([traces.found, traces.told.size]).toEqual([[], told?.entry?.detail?.records])
 })
 
 it('an owner with chat on two platforms: cards are edited first, then every trace goes', async () => {
