@@ -45,9 +45,9 @@ async function call(path = '', body = '', idempotencyKey = '') {
 
 if (!key) stop('COUNTERSIGN_KEY is not set: it takes an API key of the service.')
 // The idempotency key is made from the invoice: an agent that starts again finds its earlier request and does not ask twice.
-const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
-let request = await call(id ?? dryRun)
-if (id && request.status === 'pending') console.error(`${invoice} waits for a person: ${service}/a/${id}`)
+const { id, review_url, sandbox } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
+let request = await call(id)
+if (!sandbox && request.status === 'pending') console.error(`${invoice} waits for a person: ${review_url}`)
 while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
 if (request.status !== 'approved') stop(request.status)
 

@@ -40,7 +40,10 @@ export function runListRequests(options: ListRequestsOptions): Promise<CommandRe
     ])
     const more = next === undefined ? '' : `\nMore: --after ${next}`
     return {
-      value: { data: page.map((request) => presentForOperator(request, now)), next_cursor: next ?? null },
+      value: {
+        data: page.map((request) => presentForOperator(deps, request, now)),
+        next_cursor: next ?? null,
+      },
       text:
         rows.length === 0
           ? 'No request matches.'
@@ -76,7 +79,7 @@ export function runShowRequest(id: string): Promise<CommandResult> {
         ({ approver, decision, method, at }) => `Vote: ${decision} by ${approver} (${method}), at ${at}`,
       ),
     ]
-    return { value: { ...presentForOperator(request, now), approvers, votes }, text: lines.join('\n') }
+    return { value: { ...presentForOperator(deps, request, now), approvers, votes }, text: lines.join('\n') }
   }
   return withService(show, { reads: true })
 }
@@ -108,7 +111,7 @@ function shown(request: ApprovalRequest, now: Date): ApprovalRequest {
   return { ...request, status }
 }
 
-function presentForOperator(request: ApprovalRequest, now: Date) {
+function presentForOperator({ settings }: Pick<FlowDeps, 'settings'>, request: ApprovalRequest, now: Date) {
   const { account_id, api_key_id, requested_by } = request
-  return { ...presentRequest(shown(request, now)), account_id, api_key_id, requested_by }
+  return { ...presentRequest(shown(request, now), settings.baseUrl), account_id, api_key_id, requested_by }
 }

@@ -135,6 +135,11 @@ export interface ApprovalRequest extends MadeAfter {
   idempotency_sha256?: string
   /** Hex SHA-256 of that call's whole body as RFC 8785 text. */
   body_sha256?: string
+  /**
+   * With `reuse`: hex SHA-256 of who asked for what; unique. It finds the request, whose state then determines whether it may be
+   * joined: so nothing that decides or uses the request has to remove it.
+   */
+  open_sha256?: string
   created_at: Date
   expires_at: Date
   /** Sandbox only: the decision that the next read after `due_at` makes. */

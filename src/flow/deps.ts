@@ -130,8 +130,8 @@ export interface PeopleDeps extends PeopleStores {
 /** Everything that the functions in this folder can ask for. Only a function that somebody calls with less names its members by `Pick`. */
 export interface FlowDeps extends PeopleDeps, Stores {
   verifications: VerificationLog
-  /** Calls with an `Idempotency-Key` that make a request in this process right now, by key and body (`create-request.ts`). */
-  creating: Map<string, Promise<{ request: ApprovalRequest; replayed: boolean }>>
+  /** Calls with an `Idempotency-Key` or `reuse` that make a request in this process right now, by their marks (`create-request.ts`). */
+  creating: Map<string, Promise<{ request: ApprovalRequest; found?: 'replayed' | 'reused' }>>
   changes: Omit<ChangeSignal, 'stop'>
   inbox: Pick<InboxSignal, 'watch'>
   signer: Signer

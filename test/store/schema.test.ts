@@ -48,6 +48,7 @@ const FINGERPRINTS = [
   '19a75f23341f6026',
   '19a75f23341f6026',
   '19a75f23341f6026',
+  'caa5d60007d5bdb1',
 ]
 
 it('has another version when an index changes', async () => {

@@ -7,7 +7,7 @@ import type { FlowDeps } from '../deps.ts'
 
 type Asking = Pick<
   ApprovalRequest,
-  'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at' | 'idempotency_sha256'
+  'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at' | 'idempotency_sha256' | 'open_sha256'
 >
 
 /** Milliseconds for which a reservation without a request counts as one whose insert is on its way. */
@@ -57,15 +57,15 @@ export async function giveBackAllowance(deps: FlowDeps, request: Asking): Promis
   await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name, callOf(request))
 }
 
-/** Checks whether a call with the same `Idempotency-Key` has taken what its request needs, so that the request may come at any moment. */
+/** Checks whether a call with the same mark has taken what its request needs, so that the request may come at any moment. */
 export async function hasTwin({ quotas }: FlowDeps, request: Asking): Promise<boolean> {
   const call = callOf(request)
   return call !== undefined && quotas.hasTaken(request.account_id, monthAt(request.created_at).name, call)
 }
 
 /** A short name suffices: a call taken for another one's twin only waits in vain. */
-function callOf({ idempotency_sha256 }: Asking): string | undefined {
-  return idempotency_sha256?.slice(0, 16)
+function callOf({ idempotency_sha256, open_sha256 = idempotency_sha256 }: Asking): string | undefined {
+  return open_sha256?.slice(0, 16)
 }
 
 async function freeReservations({ quotas }: FlowDeps, request: Asking): Promise<void> {

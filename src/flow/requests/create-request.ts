@@ -25,6 +25,7 @@ import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
 import { giveBackAllowance, hasTwin, takeAllowance } from './attention.ts'
 import { auditEntry } from './close-request.ts'
+import { type Created, findEarlier, type Idempotency, type Marks, marksOf } from './find-earlier.ts'
 import { findTarget, type NotifyInput } from './notify-target.ts'
 import { requestSha256 } from './request-digest.ts'
 
@@ -41,6 +42,8 @@ export interface CreateInput {
   sandbox_decision?: Outcome | undefined
   sandbox_auto_decide_seconds?: number | undefined
   traceparent?: string | undefined
+  /** `open`: joins an equal request of this caller that is pending, or approved and unused, if there is one. */
+  reuse?: 'open' | undefined
 }
 
 /** Largest context as canonical JSON, in bytes. */
@@ -51,24 +54,9 @@ const SANDBOX_DEFAULT_SECONDS = 5
 
 const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbox_auto_decide_seconds'])
 
-/** The `Idempotency-Key` of a call, and its body as sent. */
-interface Idempotency {
-  key: string
-  body: unknown
-}
-
-/** `replayed`: an earlier call with the same `Idempotency-Key` and body made the request. */
-interface Created {
-  request: ApprovalRequest
-  replayed: boolean
-}
-
-/** What the request keeps of its `Idempotency-Key`. */
-type Marks = Required<Pick<ApprovalRequest, 'idempotency_sha256' | 'body_sha256'>>
-
 /**
- * Makes a request, or finds the one that an earlier call with the same `Idempotency-Key` made. A refused call leaves no trace, so
- * the caller may correct the body and use the key again.
+ * Makes a request, or finds one: the one that an earlier call with the same `Idempotency-Key` made or, with `reuse`, an equal one that
+ * is open. A refused call leaves no trace, so the caller may correct the body and use the key again.
  * @param idempotency undefined = the header was not sent
  * @throws Refusal `idempotency_mismatch`, `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`,
  *   `notify_not_linked`, `quota_exceeded`, `too_many_pending`
@@ -79,58 +67,47 @@ export async function createRequest(
   input: CreateInput,
   idempotency?: Idempotency,
 ): Promise<Created> {
-  if (idempotency === undefined) return makeRequest(deps, caller, input)
-  const marks = {
-    idempotency_sha256: sha256Hex(`${caller.key.id}:${idempotency.key}`),
-    body_sha256: sha256Hex(canonicalize(idempotency.body)),
-  }
+  const marks = marksOf(caller, input, idempotency)
+  if (marks === undefined) return makeOrFind(deps, caller, input, {})
   // A call sent twice at once must not take the allowance twice, or the last one of a quota would be refused to both.
-  const call = `${marks.idempotency_sha256}:${marks.body_sha256}`
+  const call = Object.values(marks).join()
   const same = deps.creating.get(call)
-  if (same !== undefined) return { request: (await same).request, replayed: true }
-  const made = makeOnce(deps, caller, input, marks).finally(() => deps.creating.delete(call))
+  if (same !== undefined) {
+    const first = await same
+    return { found: marks.idempotency_sha256 === undefined ? 'reused' : 'replayed', ...first }
+  }
+  const made = makeOrFind(deps, caller, input, marks).finally(() => deps.creating.delete(call))
   deps.creating.set(call, made)
   return made
 }
 
-async function makeOnce(deps: FlowDeps, caller: Caller, input: CreateInput, marks: Marks): Promise<Created> {
-  const earlier = await findEarlier(deps, marks)
-  return earlier === undefined
-    ? makeRequest(deps, caller, input, marks)
-    : { request: earlier, replayed: true }
-}
+/** Lost races in a row before giving up: each one means that another call made a request, which was then decided at once. */
+const MAX_ATTEMPTS = 8
 
-/** Milliseconds for which an `Idempotency-Key` belongs to the request that was made with it. */
-const KEPT_MS = 24 * 3600 * 1000
-
-/**
- * Finds the request that was made with this `Idempotency-Key`; one made too long ago gives the key up.
- * @throws Refusal `idempotency_mismatch`
- */
-async function findEarlier(
-  { requests, clock }: FlowDeps,
-  { idempotency_sha256, body_sha256 }: Marks,
-): Promise<ApprovalRequest | undefined> {
-  const earlier = await requests.findByIdempotencyKey(idempotency_sha256)
-  if (earlier === undefined) return undefined
-  if (clock.now().getTime() - earlier.created_at.getTime() >= KEPT_MS) {
-    await requests.giveUpIdempotencyKey(earlier.id)
-    return undefined
+async function makeOrFind(
+  deps: FlowDeps,
+  caller: Caller,
+  input: CreateInput,
+  marks: Marks,
+): Promise<Created> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const made = (await findEarlier(deps, marks)) ?? (await makeRequest(deps, caller, input, marks))
+    if (made !== undefined) return made
   }
-  if (earlier.body_sha256 !== body_sha256) throw refusal('idempotency_mismatch')
-  return earlier
+  throw refusal('unavailable')
 }
 
 /**
  * Makes a request: sandbox fields → callback → context → account, policy and chat → quota → one insert that carries its own
- * event and audit entry. The unique `idempotency_sha256` determines which of two calls makes it.
+ * event and audit entry. Its marks are unique: they determine which of two calls makes it.
+ * @returns undefined when the other call was faster
  */
 async function makeRequest(
   deps: FlowDeps,
   caller: Caller,
   input: CreateInput,
-  marks?: Marks,
-): Promise<Created> {
+  marks: Marks,
+): Promise<Created | undefined> {
   refuseSandboxFields(caller, input)
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
@@ -143,14 +120,10 @@ async function makeRequest(
   const parts = { callback, context, account, owner, policy, requirement, notify, created_at }
   const request = { ...buildRequest(deps, caller, input, parts), ...marks }
   const twin = await takeAllowanceUnlessTwin(deps, request, account.monthly_quota, marks)
-  if (twin !== undefined) return { request: twin, replayed: true }
-  if (await save(deps, request, hasNoListeners(account, people))) {
-    tellLink(deps, request)
-    return { request, replayed: false }
-  }
-  const faster = marks && (await findEarlier(deps, marks))
-  if (faster === undefined) throw new Error('the id or the Idempotency-Key of a new request is taken')
-  return { request: faster, replayed: true }
+  if (twin !== undefined) return twin
+  if (!(await save(deps, request, hasNoListeners(account, people)))) return undefined
+  tellLink(deps, request)
+  return { request }
 }
 
 /** Milliseconds for which a refused call waits for the request of its twin, and between two looks for it. */
@@ -167,14 +140,14 @@ async function takeAllowanceUnlessTwin(
   deps: FlowDeps,
   request: ApprovalRequest,
   quota: number,
-  marks: Marks | undefined,
-): Promise<ApprovalRequest | undefined> {
+  marks: Marks,
+): Promise<Created | undefined> {
   for (const until = deps.clock.steady() + TWIN_MS; ; await pause(TWIN_LOOK_MS)) {
     try {
       await takeAllowance(deps, request, quota)
       return undefined
     } catch (error) {
-      if (marks === undefined || !(error instanceof Refusal)) throw error
+      if (!(error instanceof Refusal)) throw error
       const underWay = await hasTwin(deps, request)
       const made = await findEarlier(deps, marks)
       if (made !== undefined) return made
@@ -317,7 +290,7 @@ function sandboxPlan(
   return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
 }
 
-/** @returns false when another call with the same `Idempotency-Key` was faster */
+/** @returns false when another call with the same mark was faster */
 async function save(deps: FlowDeps, request: ApprovalRequest, noListeners: boolean): Promise<boolean> {
   try {
     if (await deps.requests.insert(request, { noListeners })) return true

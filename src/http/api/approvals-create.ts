@@ -8,6 +8,8 @@ import {
   idField,
   ignoredFields,
   present,
+  reviewUrl,
+  reviewUrlField,
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
@@ -112,6 +114,10 @@ export const createBody = z
           'How far the caller says the action can be undone: shown on page and card, and signed in the intent.',
       }),
     notify: notify.optional(),
+    reuse: z.enum(['open'], { error: 'must be open' }).optional().meta({
+      description:
+        '`open`: if an equal request of this key, made with `reuse` too, is pending, or approved and unused until 24 h after `expires_at`, the answer is that request with its `status`, and `reused: true`. Equal means all fields but `ttl_seconds`.',
+    }),
     sandbox_decision: outcome.optional().meta({ description: 'Sandbox keys only.' }),
     sandbox_auto_decide_seconds: z
       .int({ error: 'must be a whole number' })
@@ -128,15 +134,23 @@ export const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
   .optional()
 
+const createdStatus = z.enum(['pending', 'approved']).meta({
+  description: '`approved` only with `reused`.',
+})
+
+const reusedField = z.literal(true).optional().meta({ description: 'The request was open before this call.' })
+
 /** `POST /api/v1/approvals/request` with a live key. */
 const createdAnswer = z
   .strictObject({
     id: idField('req'),
-    status: z.literal('pending'),
+    status: createdStatus,
     action: actionField,
     metadata: contextField,
     created_at: timeField,
     expires_at: timeField,
+    review_url: reviewUrlField,
+    reused: reusedField,
     ignored_fields: ignoredFields,
   })
   .meta({ id: 'CreatedRequest', description: 'Answer to a live key; `metadata` is the supplied `context`.' })
@@ -144,33 +158,55 @@ const createdAnswer = z
 /** `POST /api/v1/approvals/request` with a sandbox key. */
 const sandboxCreatedAnswer = z
   .strictObject({
+    id: idField('req'),
     request_id: idField('req'),
-    status: z.literal('pending'),
+    status: createdStatus,
     sandbox: sandboxMark,
     verify_url: z.string().meta({ description: 'Where the receipt can be verified once it is decided.' }),
+    review_url: reviewUrlField,
+    reused: reusedField,
     ignored_fields: ignoredFields,
   })
   .meta({
     id: 'CreatedSandboxRequest',
-    description: 'Answer to a sandbox key. The id is named `request_id` here.',
+    description: 'Answer to a sandbox key. `request_id` is the `id`.',
   })
 
+/** What stands in the answer to a creation; a replayed one repeats the first answer, whatever has become of the request. */
+interface Shown {
+  baseUrl: string
+  reused: boolean
+}
+
+function sharedParts({ id, status }: ApprovalRequest, { baseUrl, reused }: Shown) {
+  return {
+    status: reused && status === 'approved' ? status : ('pending' as const),
+    review_url: reviewUrl(baseUrl, id),
+    reused: reused || undefined,
+  }
+}
+
 /** Presents a created request to a live key (interface, endpoint 1). */
-export function presentCreated(request: ApprovalRequest): Answer<typeof createdAnswer> {
+export function presentCreated(request: ApprovalRequest, shown: Shown): Answer<typeof createdAnswer> {
   const metadata = contextOf(request)
-  return present(createdAnswer, request, { status: 'pending', metadata, ignored_fields: undefined })
+  return present(createdAnswer, request, {
+    metadata,
+    ignored_fields: undefined,
+    ...sharedParts(request, shown),
+  })
 }
 
 /** Presents a created request to a sandbox key: the interface prescribes other field names here. */
 export function presentSandboxCreated(
   request: ApprovalRequest,
-  baseUrl: string,
+  shown: Shown,
 ): Answer<typeof sandboxCreatedAnswer> {
   return {
+    id: request.id,
     request_id: request.id,
-    status: 'pending',
     sandbox: true,
-    verify_url: `${baseUrl}/api/v1/approvals/${request.id}/verify`,
+    verify_url: `${shown.baseUrl}/api/v1/approvals/${request.id}/verify`,
+    ...sharedParts(request, shown),
   }
 }
 
@@ -204,13 +240,16 @@ export const exampleCreated = {
   metadata: exampleBody.context,
   created_at: '2026-03-04T09:30:00.000Z',
   expires_at: '2026-03-04T09:45:00.000Z',
+  review_url: `https://approvals.example.com/a/${exampleId}`,
 }
 
 const exampleSandbox = {
+  id: exampleId,
   request_id: exampleId,
   status: 'pending',
   sandbox: true,
   verify_url: `https://approvals.example.com/api/v1/approvals/${exampleId}/verify`,
+  review_url: exampleCreated.review_url,
 }
 
 export const createOperations = operations('Approvals', {

@@ -11,6 +11,8 @@ import {
   idField,
   ignoredFields,
   pageOf,
+  reviewUrl,
+  reviewUrlField,
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
@@ -82,7 +84,14 @@ const expiredAnswer = z
 export const requestAnswer = z
   .union([
     z
-      .strictObject({ ...head, status: z.literal('pending'), context: contextField, ...times, ...mark })
+      .strictObject({
+        ...head,
+        status: z.literal('pending'),
+        context: contextField,
+        ...times,
+        review_url: reviewUrlField,
+        ...mark,
+      })
       .meta({ id: 'PendingApproval', description: 'There is no decision yet.' }),
     z
       .strictObject({
@@ -133,7 +142,7 @@ export const consumedAnswer = z
   .meta({ id: 'ConsumedApproval', description: 'In production, do not proceed if `sandbox` is present.' })
 
 /** Presents a request by its status: rejected without context and times, expired without context (interface, endpoint 2). */
-export function presentRequest(request: ApprovalRequest): Answer<typeof requestAnswer> {
+export function presentRequest(request: ApprovalRequest, baseUrl: string): Answer<typeof requestAnswer> {
   const { id, status, action } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
   const mark = {
@@ -143,7 +152,11 @@ export function presentRequest(request: ApprovalRequest): Answer<typeof requestA
   }
   switch (status) {
     case 'pending':
-      return { id, status, action, context: contextOf(request), ...times, ...mark }
+      return {
+        ...{ id, status, action, context: contextOf(request), ...times },
+        review_url: reviewUrl(baseUrl, id),
+        ...mark,
+      }
     case 'approved': {
       const consumed_at = request.consumed_at?.toISOString()
       const decision = presentDecision(request)

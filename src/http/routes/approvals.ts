@@ -76,14 +76,10 @@ const createApproval: Endpoint = async (deps, request, response) => {
   const key = idempotencyKeyOf(request)
   const traceparent = readTraceparent(request.get('traceparent'))
   const idempotency = key === undefined ? undefined : { key, body: request.body }
-  const { request: made, replayed } = await createRequest(
-    deps,
-    caller,
-    { ...input, traceparent },
-    idempotency,
-  )
-  if (replayed) response.setHeader('Idempotency-Replayed', 'true')
-  const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
+  const { request: made, found } = await createRequest(deps, caller, { ...input, traceparent }, idempotency)
+  if (found === 'replayed') response.setHeader('Idempotency-Replayed', 'true')
+  const present = made.sandbox ? presentSandboxCreated : presentCreated
+  const shown = present(made, { baseUrl: deps.settings.baseUrl, reused: found === 'reused' })
   response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })
 }
 
@@ -101,11 +97,13 @@ const listApprovals: Endpoint<typeof requestListAnswer> = async (deps, request, 
     ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
   })
   const next_cursor = next === undefined ? null : encodeCursor(next)
-  response.json({ data: requests.map(presentRequest), next_cursor })
+  response.json({ data: requests.map((one) => presentRequest(one, deps.settings.baseUrl)), next_cursor })
 }
 
 const readApproval: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
-  response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
+  response.json(
+    presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id), deps.settings.baseUrl),
+  )
 }
 
 const awaitDecision: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
@@ -115,7 +113,7 @@ const awaitDecision: Endpoint<typeof requestAnswer, WithId> = async (deps, reque
   const gone = clientGone(response)
   try {
     const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
-    if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled))
+    if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled, deps.settings.baseUrl))
   } finally {
     giveBack()
   }
@@ -126,7 +124,9 @@ const remindOfApproval: Endpoint<typeof reminderAnswer, WithId> = async (deps, r
 }
 
 const cancelApproval: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
-  response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
+  response.json(
+    presentRequest(await cancelRequest(deps, callerOf(response), request.params.id), deps.settings.baseUrl),
+  )
 }
 
 const consumeApproval: Endpoint<typeof consumedAnswer, WithId> = async (deps, request, response) => {
@@ -186,7 +186,7 @@ async function sendAll(
   first: ApprovalRequest,
   later: AsyncIterable<ApprovalRequest>,
 ): Promise<void> {
-  const show = statusSender(events)
+  const show = statusSender(events, deps.settings.baseUrl)
   let { status } = first
   try {
     await show(first)
@@ -201,10 +201,10 @@ async function sendAll(
 }
 
 /** Returns a function that sends a state only when it looks different from the previous state. */
-function statusSender(events: EventStream): (request: ApprovalRequest) => Promise<void> {
+function statusSender(events: EventStream, baseUrl: string): (request: ApprovalRequest) => Promise<void> {
   let shown = ''
   return async (request) => {
-    const data = presentRequest(request)
+    const data = presentRequest(request, baseUrl)
     const text = JSON.stringify(data)
     if (text === shown) return
     shown = text

@@ -18,7 +18,7 @@ interface QuotaDocument {
   _id: string
   used?: number
   month?: string
-  /** The calls under an `Idempotency-Key` that took from it last. */
+  /** The calls under an `Idempotency-Key`, or with `reuse`, that took from it last. */
   calls?: string[]
   held?: Reservation[]
 }
@@ -44,7 +44,7 @@ export interface Taken {
   quota: number
   people: readonly string[]
   reservation: Reservation
-  /** Names the call, if it has an `Idempotency-Key`. */
+  /** Names the call, if it has an `Idempotency-Key` or `reuse`. */
   call?: string
 }
 

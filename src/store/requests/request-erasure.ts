@@ -25,6 +25,7 @@ const GONE = [
   'callback_secret_version',
   'asked_from',
   'body_sha256',
+  'open_sha256',
   'callback',
 ] as const satisfies readonly (keyof ApprovalRequest)[]
 

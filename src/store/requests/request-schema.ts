@@ -33,6 +33,7 @@ export const requestSchema = new Schema<RequestDocument>(
     asked_from: String,
     idempotency_sha256: String,
     body_sha256: String,
+    open_sha256: String,
     created_at: date,
     expires_at: date,
     sandbox_plan: part,
@@ -79,6 +80,10 @@ requestSchema.index({ moved_at: 1 }, { sparse: true })
 requestSchema.index(
   { idempotency_sha256: 1 },
   { unique: true, partialFilterExpression: { idempotency_sha256: { $exists: true } } },
+)
+requestSchema.index(
+  { open_sha256: 1 },
+  { unique: true, partialFilterExpression: { open_sha256: { $exists: true } } },
 )
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
 addOutbox(requestSchema)

@@ -67,6 +67,7 @@ export function createRequestStore(
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
   const lookup = createLookup(model)
   const byIdempotencyKey = createLookup(model, { field: 'idempotency_sha256' })
+  const byOpen = createLookup(model, { field: 'open_sha256' })
   const insert = createInserter(model)
   return {
     ...reads(model, lookup, clock),
@@ -78,7 +79,11 @@ export function createRequestStore(
     async findByIdempotencyKey(sha256: string): Promise<ApprovalRequest | undefined> {
       return recordIn(await byIdempotencyKey(sha256))
     },
-    /** @returns false when its id or its `Idempotency-Key` is taken */
+    /** Finds the request that has this `open_sha256`, open or not. */
+    async findOpen(sha256: string): Promise<ApprovalRequest | undefined> {
+      return recordIn(await byOpen(sha256))
+    },
+    /** @returns false when its id, its `Idempotency-Key` or its `open_sha256` is taken */
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
       const document = documentOf(request)
       const inserted = await insert(document)
@@ -347,6 +352,10 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake, ho
     /** Frees the request's `Idempotency-Key` for another request. No reader waits for it, so the version stays. */
     async giveUpIdempotencyKey(id: string): Promise<void> {
       await model.updateOne({ _id: id }, { $unset: { idempotency_sha256: 1, body_sha256: 1 } })
+    },
+    /** Does the same for its `open_sha256`. */
+    async giveUpReuse(id: string): Promise<void> {
+      await model.updateOne({ _id: id }, { $unset: { open_sha256: 1 } })
     },
     /** Approved, not erased, not held after a restore, and never used → used. */
     consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>

@@ -5,7 +5,7 @@ import type { Migration } from './migration.ts'
  * The version of stored documents and indexes. Raised by one with every change of an index or of the meaning of a stored field;
  * `test/store/schema.test.ts` fails until it is.
  */
-export const SCHEMA_VERSION = 12
+export const SCHEMA_VERSION = 13
 
 /**
  * The oldest schema version whose processes may use a store of this version: during a rolling upgrade they read what this version

@@ -44,7 +44,7 @@ const holding = (text: string) => holdingIn(service, text)
 
 /** An approved request whose action, context and comment hold the text. */
 async function approvedWith(text: string): Promise<string> {
-  const id = await ask(setting, { action: `Pay ${text}`, context: { reason: text } })
+  const id = await ask(setting, { action: `Pay ${text}`, context: { reason: text }, reuse: 'open' })
   expectStatus(await decideByPasskey(setting, id, 'approved', text), 200)
   await findings()
   return id
@@ -68,6 +68,7 @@ it('a finished request: its texts are nowhere, its receipt holds, the trail says
 
   expect(await eraseRequest(deps, id, CLI)).toMatchObject({ erased: true, open_deliveries: 0, cards: 0 })
   expect(await holding('SECRET-ONE')).toEqual([])
+  expect(await stored(service, 'requests').findOne({ _id: id })).not.toHaveProperty('open_sha256')
   const left_over = await createRequestErasure(connection).count(id)
   expect(left_over).toEqual({ deliveries: 0, open_deliveries: 0, cards: 0 })
   expect(await findings()).toEqual([])

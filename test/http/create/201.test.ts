@@ -20,11 +20,18 @@ describe('201 of a live key', () => {
     const answer = await caller.create({ action: 'Deploy', context, ttl_seconds: 90 })
     expect(answer.status).toBe(201)
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
-    expect(Object.keys(answer.body).sort()).toEqual(
-      ['action', 'created_at', 'expires_at', 'id', 'metadata', 'status'].sort(),
-    )
+    expect(Object.keys(answer.body).sort()).toEqual([
+      'action',
+      'created_at',
+      'expires_at',
+      'id',
+      'metadata',
+      'review_url',
+      'status',
+    ])
     expect(answer.body).toMatchObject({ status: 'pending', action: 'Deploy', metadata: context })
     expect(answer.body.id).toMatch(REQUEST_ID)
+    expect(answer.body.review_url).toBe(`${service.url}/a/${answer.body.id}`)
     expect(answer.body.created_at).toMatch(ISO)
     expect(answer.body.expires_at).toMatch(ISO)
     const life = Date.parse(String(answer.body.expires_at)) - Date.parse(String(answer.body.created_at))
@@ -217,15 +224,17 @@ describe('201 of a live key', () => {
 })
 
 describe('201 of a sandbox key', () => {
-  it('answers request_id, status, sandbox and verify_url, and no id', async () => {
+  it('answers id and request_id, status, sandbox, verify_url and review_url', async () => {
     const caller = await newCaller(service, { sandbox: true })
     const { status, body } = await caller.create({ action: 'Deploy' })
     expect(status).toBe(201)
     expect(body).toEqual({
-      request_id: expect.stringMatching(REQUEST_ID),
+      id: expect.stringMatching(REQUEST_ID),
+      request_id: body.id,
       status: 'pending',
       sandbox: true,
       verify_url: `${service.url}/api/v1/approvals/${String(body.request_id)}/verify`,
+      review_url: `${service.url}/a/${body.id}`,
     })
     expect((await fetch(String(body.verify_url))).status).toBe(200)
   })

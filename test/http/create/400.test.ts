@@ -105,6 +105,7 @@ describe('400 for fields', () => {
     ['audience empty', 'audience', { ...ok, audience: '' }],
     ['audience an operator', 'audience', { ...ok, audience: { $ne: null } }],
     ['reversibility unknown', 'reversibility', { ...ok, reversibility: 'maybe' }],
+    ['reuse of another kind', 'reuse', { ...ok, reuse: true }],
     ['reversibility null', 'reversibility', { ...ok, reversibility: null }],
     ['context null', 'context', { ...ok, context: null }],
     ['context an array', 'context', { ...ok, context: [] }],

@@ -32,7 +32,11 @@ async function taken({ user }: TestCaller): Promise<unknown[]> {
  * Sends the same call to two processes where only one more request is allowed. The faster one has taken that, and writes its request,
  * or fails, only once the slower one has found nothing left.
  */
-async function sentTwice(scarce: string, then: 'makes its request' | 'fails') {
+async function sentTwice(
+  scarce: string,
+  then: 'makes its request' | 'fails',
+  call: { json: object; headers?: Record<string, string> } = { json: { action: 'Pay' }, headers },
+) {
   const { name: database } = service.composition.connection
   const other = await useService({ database, env: { BASE_URL: service.url } })
   const caller = await newCaller(service)
@@ -58,13 +62,13 @@ async function sentTwice(scarce: string, then: 'makes its request' | 'fails') {
   })
   let slower: ReturnType<typeof send> | undefined
   requests.insert = async (...what) => {
-    const init = { method: 'POST', token: caller.token, json: { action: 'Pay' }, headers }
+    const init = { method: 'POST', token: caller.token, ...call }
     slower = send(other, '/api/v1/approvals/request', init)
     await refused
     if (then === 'fails') throw new Error('the store refused')
     return insert(...what)
   }
-  const faster = await caller.create({ action: 'Pay' }, headers)
+  const faster = await caller.create(call.json, call.headers)
   return { slower: await slower, faster, caller }
 }
 
@@ -178,11 +182,17 @@ describe('Idempotency-Key', () => {
     expect(await count(caller)).toBe(1)
   })
 
-  it('two processes at once: makes the request itself if the one with the last of a quota fails', async () => {
-    const { slower, faster, caller } = await sentTwice('quota', 'fails')
-    expect([slower?.status, slower?.headers.get(REPLAYED), faster.status]).toEqual([201, null, 500])
-    expect([await count(caller), await taken(caller)]).toEqual([1, [1, 1]])
-  })
+  it.each([
+    ['Idempotency-Key', { json: { action: 'Pay' }, headers }],
+    ['reuse', { json: { action: 'Pay', reuse: 'open' } }],
+  ])(
+    'two processes at once (%s): makes it itself if the one with the last of a quota fails',
+    async (_what, call) => {
+      const { slower, faster, caller } = await sentTwice('quota', 'fails', call)
+      expect([slower?.status, slower?.headers.get(REPLAYED), faster.status]).toEqual([201, null, 500])
+      expect([await count(caller), await taken(caller)]).toEqual([1, [1, 1]])
+    },
+  )
 
   it('a call that died after its write: the next one gets the request, and a full quota does not hide it', async () => {
     const caller = await newCaller(service)

@@ -28,9 +28,15 @@ describe('the internal token with X-Approver-Email', () => {
     await alter(service, 'accounts', user.account_id, { policy, members: asMembers(policy.approvers) })
     const made = await create('named@example.com')
     expect(made.status).toBe(201)
-    expect(Object.keys(made.body).sort()).toEqual(
-      ['action', 'created_at', 'expires_at', 'id', 'metadata', 'status'].sort(),
-    )
+    expect(Object.keys(made.body).sort()).toEqual([
+      'action',
+      'created_at',
+      'expires_at',
+      'id',
+      'metadata',
+      'review_url',
+      'status',
+    ])
     expect(await stored(service, 'requests').findOne({ _id: String(made.body.id) })).toMatchObject({
       account_id: user.account_id,
       requirement: { quorum: 1, approvers: [{ user_id: user.id }] },

@@ -18,12 +18,15 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe('pending', () => {
-  it('shows exactly id, status, action, context, created_at and expires_at', async () => {
+  it('shows exactly id, status, action, context, created_at, expires_at and review_url', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId({ context: { tool: 'shell' } })
     const { status, body, headers } = await caller.read(id)
     expect(status).toBe(200)
-    expect(keys(body)).toEqual(['action', 'context', 'created_at', 'expires_at', 'id', 'status'])
+    expect(keys(body)).toEqual([
+      ...['action', 'context', 'created_at', 'expires_at', 'id', 'review_url', 'status'],
+    ])
+    expect(body.review_url).toBe(`${service.url}/a/${id}`)
     expect(body).toMatchObject({ id, status: 'pending', context: { tool: 'shell' } })
     expect(body.created_at).toMatch(ISO)
     expect(body.expires_at).toMatch(ISO)

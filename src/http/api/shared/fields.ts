@@ -103,6 +103,16 @@ export const keyIdField = z
   .regex(/^[A-Za-z0-9_-]{43}$/)
   .meta({ description: 'Id of the signing key in `/.well-known/jwks.json` (RFC 7638 thumbprint).' })
 
+/** The page on which approvers decide. */
+export const reviewUrlField = z
+  .string()
+  .meta({ id: 'ReviewUrl', description: 'The page on which approvers read the request and decide.' })
+
+/** Returns the address of that page. */
+export function reviewUrl(baseUrl: string, requestId: string): string {
+  return `${baseUrl}/a/${requestId}`
+}
+
 /** A list in pages; `next_cursor` is null on the last one. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({

@@ -1,0 +1,94 @@
+import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { canonicalize } from '../../signing/canonical.ts'
+import { sha256Hex } from '../../signing/digest.ts'
+import type { FlowDeps } from '../deps.ts'
+import type { Caller } from '../keys/authenticate-caller.ts'
+import type { CreateInput } from './create-request.ts'
+import { settleRequest } from './settle-request.ts'
+
+/** The `Idempotency-Key` of a call, and its body as sent. */
+export interface Idempotency {
+  key: string
+  body: unknown
+}
+
+/**
+ * A request, and how it was found: `replayed`: an earlier call with the same `Idempotency-Key` and body made it; `reused`: it was
+ * open, and the call joined it. Without `found` this call made it.
+ */
+export interface Created {
+  request: ApprovalRequest
+  found?: 'replayed' | 'reused'
+}
+
+/** What the request keeps of the call that made it, so that later calls find it. */
+export type Marks = Pick<ApprovalRequest, 'idempotency_sha256' | 'body_sha256' | 'open_sha256'>
+
+/** Returns the marks of a call; undefined for one that makes a new request in any case. */
+export function marksOf(caller: Caller, input: CreateInput, idempotency?: Idempotency): Marks | undefined {
+  if (idempotency === undefined && input.reuse === undefined) return undefined
+  return {
+    ...(idempotency && {
+      idempotency_sha256: sha256Hex(`${caller.key.id}:${idempotency.key}`),
+      body_sha256: sha256Hex(canonicalize(idempotency.body)),
+    }),
+    ...(input.reuse && { open_sha256: openSha256(caller, input) }),
+  }
+}
+
+/**
+ * Hashes who asks and all that is asked. Only how long it may wait does not count: many callers compute that from the time they
+ * have left, so that it differs in each attempt.
+ */
+function openSha256({ key }: Caller, input: CreateInput): string {
+  const { ttl_seconds: _ttl, reuse: _reuse, traceparent: _trace, notify, ...asked } = input
+  const parts = { ...asked, notify: notify && given({ ...notify }), key: key.id }
+  return sha256Hex(canonicalize(given(parts)))
+}
+
+/**
+ * Finds the request of an earlier call: by its `Idempotency-Key` or, with `reuse`, one that is open. A request that must not be found
+ * any more gives up the mark, so that the next one can have it.
+ * @throws Refusal `idempotency_mismatch`
+ */
+export async function findEarlier(deps: FlowDeps, marks: Marks): Promise<Created | undefined> {
+  const replayed = await findByIdempotencyKey(deps, marks)
+  if (replayed !== undefined) return { request: replayed, found: 'replayed' }
+  const open = await findOpen(deps, marks)
+  return open && { request: open, found: 'reused' }
+}
+
+const DAY_MS = 24 * 3600 * 1000
+
+async function findByIdempotencyKey(
+  { requests, clock }: FlowDeps,
+  { idempotency_sha256, body_sha256 }: Marks,
+): Promise<ApprovalRequest | undefined> {
+  if (idempotency_sha256 === undefined) return undefined
+  const earlier = await requests.findByIdempotencyKey(idempotency_sha256)
+  if (earlier === undefined) return undefined
+  if (clock.now().getTime() - earlier.created_at.getTime() >= DAY_MS) {
+    await requests.giveUpIdempotencyKey(earlier.id)
+    return undefined
+  }
+  if (earlier.body_sha256 !== body_sha256) throw refusal('idempotency_mismatch')
+  return earlier
+}
+
+async function findOpen(deps: FlowDeps, { open_sha256 }: Marks): Promise<ApprovalRequest | undefined> {
+  const found = open_sha256 === undefined ? undefined : await deps.requests.findOpen(open_sha256)
+  if (found === undefined) return undefined
+  const request = await settleRequest(deps, found)
+  if (isOpen(request, deps.clock.now()) && !(await deps.restores.isHeld(request))) return request
+  await deps.requests.giveUpReuse(request.id)
+  return undefined
+}
+
+/** Checks whether a request, brought up to date, can still be decided or used. Nobody expects an approval of last month to be used. */
+function isOpen({ status, consumed_at, erased_at, expires_at }: ApprovalRequest, now: Date): boolean {
+  if (status === 'pending') return true
+  const isUnused = status === 'approved' && consumed_at === undefined && erased_at === undefined
+  return isUnused && now.getTime() - expires_at.getTime() < DAY_MS
+}
