@@ -5,7 +5,7 @@ import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
-import type { CreateInput } from './create-request.ts'
+import type { NotifyInput } from './notify-target.ts'
 import { settleRequest } from './settle-request.ts'
 
 /** The `Idempotency-Key` of a call, and its body as sent. */
@@ -26,8 +26,16 @@ export interface Created {
 /** What the request keeps of the call that made it, so that later calls find it. */
 export type Marks = Pick<ApprovalRequest, 'idempotency_sha256' | 'body_sha256' | 'open_sha256'>
 
+/** What a call asks for; all its other fields count for `reuse` as they are. */
+interface Asked {
+  reuse?: 'open' | undefined
+  ttl_seconds?: number | undefined
+  traceparent?: string | undefined
+  notify?: NotifyInput | undefined
+}
+
 /** Returns the marks of a call; undefined for one that makes a new request in any case. */
-export function marksOf(caller: Caller, input: CreateInput, idempotency?: Idempotency): Marks | undefined {
+export function marksOf(caller: Caller, input: Asked, idempotency?: Idempotency): Marks | undefined {
   if (idempotency === undefined && input.reuse === undefined) return undefined
   return {
     ...(idempotency && {
@@ -42,7 +50,7 @@ export function marksOf(caller: Caller, input: CreateInput, idempotency?: Idempo
  * Hashes who asks and all that is asked. Only how long it may wait does not count: many callers compute that from the time they
  * have left, so that it differs in each attempt.
  */
-function openSha256({ key }: Caller, input: CreateInput): string {
+function openSha256({ key }: Caller, input: Asked): string {
   const { ttl_seconds: _ttl, reuse: _reuse, traceparent: _trace, notify, ...asked } = input
   const parts = { ...asked, notify: notify && given({ ...notify }), key: key.id }
   return sha256Hex(canonicalize(given(parts)))
@@ -67,10 +75,10 @@ async function findByIdempotencyKey(
   { idempotency_sha256, body_sha256 }: Marks,
 ): Promise<ApprovalRequest | undefined> {
   if (idempotency_sha256 === undefined) return undefined
-  const earlier = await requests.findByIdempotencyKey(idempotency_sha256)
+  const earlier = await requests.findMarked('idempotency_sha256', idempotency_sha256)
   if (earlier === undefined) return undefined
   if (clock.now().getTime() - earlier.created_at.getTime() >= DAY_MS) {
-    await requests.giveUpIdempotencyKey(earlier.id)
+    await requests.giveUpMark(earlier.id, 'idempotency_sha256')
     return undefined
   }
   if (earlier.body_sha256 !== body_sha256) throw refusal('idempotency_mismatch')
@@ -78,11 +86,11 @@ async function findByIdempotencyKey(
 }
 
 async function findOpen(deps: FlowDeps, { open_sha256 }: Marks): Promise<ApprovalRequest | undefined> {
-  const found = open_sha256 === undefined ? undefined : await deps.requests.findOpen(open_sha256)
-  if (found === undefined) return undefined
+  const found = open_sha256 && (await deps.requests.findMarked('open_sha256', open_sha256))
+  if (!found) return undefined
   const request = await settleRequest(deps, found)
   if (isOpen(request, deps.clock.now()) && !(await deps.restores.isHeld(request))) return request
-  await deps.requests.giveUpReuse(request.id)
+  await deps.requests.giveUpMark(request.id, 'open_sha256')
   return undefined
 }
 

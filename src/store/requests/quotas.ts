@@ -5,6 +5,7 @@ import { deleteEach, type Outcome, outcomesOf, wasDone } from '../mongo/bulk-wri
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { part, text } from '../mongo/fields.ts'
 import { shareCommands } from '../mongo/shared-commands.ts'
+import type { RequestDocument } from './request-schema.ts'
 
 /** A request that has reserved some of an approver's attention. */
 export interface Reservation {
@@ -221,5 +222,49 @@ function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
   return {
     filter: { _id, [`held.${MOST_PENDING - times}`]: { $exists: false } },
     update: { $push: { held: { $each: held } } },
+  }
+}
+
+/** The state of a request that holds a reservation before an approver. */
+interface PlaceHolder {
+  id: string
+  pending: boolean
+  expires_at: Date
+}
+
+/** Most rejections read per key, the newest: far more than it takes to silence a key towards every approver. */
+const MOST_REJECTIONS = 500
+
+/** Reads for the limits on attention. A single rejection closes a request, so its rejecting vote is the one that closed it. */
+export function attentionReads(model: mongoose.Model<RequestDocument>) {
+  return {
+    /** Returns who has rejected live (not sandbox) requests of this key since `since`, and when. */
+    async rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]> {
+      const recent = {
+        api_key_id: keyId,
+        status: 'rejected' as const,
+        'decision.decided_at': mongoose.trusted({ $gte: since }),
+        sandbox: false,
+      }
+      const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
+      const newestFirst = { 'decision.decided_at': -1 } as const
+      const query = model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
+      const found = await query.lean<Pick<RequestDocument, 'votes'>[]>()
+      const votes = found.flatMap((request) =>
+        request.votes.filter(({ decision }) => decision === 'rejected'),
+      )
+      return votes.map(({ user_id, at }) => ({ user_id, at }))
+    },
+    /** Returns, of those of these requests that exist, whether they wait for this approver. */
+    async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {
+      const fields = { status: 1, expires_at: 1, 'votes.on_behalf_of': 1 }
+      const query = model.find({ _id: mongoose.trusted({ $in: [...ids] }) }, fields)
+      const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
+      return found.map(({ _id, status, expires_at, votes }) => ({
+        id: _id,
+        pending: status === 'pending' && votes.every(({ on_behalf_of }) => on_behalf_of !== approverId),
+        expires_at,
+      }))
+    },
   }
 }

@@ -22,6 +22,7 @@ import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 import { createInserter, createLookup } from '../mongo/shared-commands.ts'
 import { heldReads, notHeld } from './held-requests.ts'
+import { attentionReads } from './quotas.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 
 const { trusted } = mongoose
@@ -30,6 +31,9 @@ type RequestModel = mongoose.Model<RequestDocument>
 type Filter = mongoose.QueryFilter<RequestDocument>
 
 export type RequestStore = ReturnType<typeof createRequestStore>
+
+/** The unique fields by which later calls find the request of an earlier one. */
+type Mark = 'idempotency_sha256' | 'open_sha256'
 
 export interface ListQuery {
   api_key_id: string
@@ -47,13 +51,6 @@ export interface InboxScope {
   accounts: readonly string[]
 }
 
-/** The state of a request that holds a reservation before an approver (`quotas.ts`). */
-interface PlaceHolder {
-  id: string
-  pending: boolean
-  expires_at: Date
-}
-
 /** Returns the id of the restore that holds what its copy left open, if one does. */
 type Holding = () => string | undefined
 
@@ -66,8 +63,10 @@ export function createRequestStore(
 ) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
   const lookup = createLookup(model)
-  const byIdempotencyKey = createLookup(model, { field: 'idempotency_sha256' })
-  const byOpen = createLookup(model, { field: 'open_sha256' })
+  const byMark = {
+    idempotency_sha256: createLookup(model, { field: 'idempotency_sha256' }),
+    open_sha256: createLookup(model, { field: 'open_sha256' }),
+  }
   const insert = createInserter(model)
   return {
     ...reads(model, lookup, clock),
@@ -75,15 +74,11 @@ export function createRequestStore(
     ...dueReads(model, holding),
     ...heldReads(model),
     ...writes(connection, model, wake, holding),
-    /** Finds the request that has this `idempotency_sha256`. */
-    async findByIdempotencyKey(sha256: string): Promise<ApprovalRequest | undefined> {
-      return recordIn(await byIdempotencyKey(sha256))
+    /** Finds the request that has this mark, whatever its state. */
+    async findMarked(mark: Mark, sha256: string): Promise<ApprovalRequest | undefined> {
+      return recordIn(await byMark[mark](sha256))
     },
-    /** Finds the request that has this `open_sha256`, open or not. */
-    async findOpen(sha256: string): Promise<ApprovalRequest | undefined> {
-      return recordIn(await byOpen(sha256))
-    },
-    /** @returns false when its id, its `Idempotency-Key` or its `open_sha256` is taken */
+    /** @returns false when its id or a mark is taken */
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
       const document = documentOf(request)
       const inserted = await insert(document)
@@ -168,43 +163,6 @@ function reads(
 
 /** From this many changes on, `movedBetween` gives up. */
 const MOST_MOVED = 1_000
-
-/** Most rejections read per key, the newest: far more than it takes to silence a key towards every approver. */
-const MOST_REJECTIONS = 500
-
-/** Reads for the limits on attention. A single rejection closes a request, so its rejecting vote is the one that closed it. */
-function attentionReads(model: RequestModel) {
-  return {
-    /** Returns who has rejected live (not sandbox) requests of this key since `since`, and when. */
-    async rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]> {
-      const recent = {
-        api_key_id: keyId,
-        status: 'rejected' as const,
-        'decision.decided_at': trusted({ $gte: since }),
-        sandbox: false,
-      }
-      const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
-      const newestFirst = { 'decision.decided_at': -1 } as const
-      const query = model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
-      const found = await query.lean<Pick<RequestDocument, 'votes'>[]>()
-      const votes = found.flatMap((request) =>
-        request.votes.filter(({ decision }) => decision === 'rejected'),
-      )
-      return votes.map(({ user_id, at }) => ({ user_id, at }))
-    },
-    /** Returns, of those of these requests that exist, whether they wait for this approver. */
-    async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {
-      const fields = { status: 1, expires_at: 1, 'votes.on_behalf_of': 1 }
-      const query = model.find({ _id: trusted({ $in: [...ids] }) }, fields)
-      const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
-      return found.map(({ _id, status, expires_at, votes }) => ({
-        id: _id,
-        pending: status === 'pending' && votes.every(({ on_behalf_of }) => on_behalf_of !== approverId),
-        expires_at,
-      }))
-    },
-  }
-}
 
 /** The whole condition is in the query: filtering after the limit would let requests that do not need this person hide others. */
 function waitingFor({ user_id, principals, accounts }: InboxScope): Filter {
@@ -349,13 +307,9 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake, ho
       const first = { 'seen.approver': trusted({ $ne: seen.approver }), ...hasRoom }
       await model.updateOne({ _id: id, status: 'pending', ...first }, { $push: { seen } })
     },
-    /** Frees the request's `Idempotency-Key` for another request. No reader waits for it, so the version stays. */
-    async giveUpIdempotencyKey(id: string): Promise<void> {
-      await model.updateOne({ _id: id }, { $unset: { idempotency_sha256: 1, body_sha256: 1 } })
-    },
-    /** Does the same for its `open_sha256`. */
-    async giveUpReuse(id: string): Promise<void> {
-      await model.updateOne({ _id: id }, { $unset: { open_sha256: 1 } })
+    /** Frees a mark for another request. No reader waits for it, so the version stays. */
+    async giveUpMark(id: string, mark: Mark): Promise<void> {
+      await model.updateOne({ _id: id }, { $unset: { [mark]: 1 } })
     },
     /** Approved, not erased, not held after a restore, and never used → used. */
     consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>
