@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Document } from 'bson'
+import { startEmbeddedStore } from 'embedded-mongo'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
 import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
@@ -47,7 +49,12 @@ describe('the kind of a store', () => {
   })
 
   it('the embedded store', async () => {
-    expect(await checkServer(connection)).toMatchObject({ kind: 'embedded store' })
+    const { folder } = await useDataDir()
+    const { uri, close } = await startEmbeddedStore({ dataDir: join(folder, 'data') })
+    onTestFinished(close)
+    const embedded = await connectStore(uri)
+    onTestFinished(() => embedded.close())
+    expect(await checkServer(embedded)).toMatchObject({ kind: 'embedded store' })
   })
 
   it.each(['4.4.29', '5.0.31', '5.0.0'])('%s is too old, in a sentence', async (version) => {
