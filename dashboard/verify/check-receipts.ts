@@ -23,6 +23,8 @@ export interface Report {
   unsigned: UnsignedVote[]
   /** Why the votes do not belong together, though each may be valid by itself. */
   disagreement?: string
+  /** When the service erased the text, by its own word. */
+  erasedAt?: string
 }
 
 /**

@@ -119,13 +119,13 @@ function votesFor({ votes }: Report, decision: ReceiptPayload['decision']) {
   )
 }
 
-function cautionsOf({ main, votes }: Report): string[] {
+function cautionsOf({ main, votes, erasedAt }: Report): string[] {
   const results = [main, ...votes].flatMap(({ result }) => (result.valid ? [result] : []))
   const unseen = main.input?.context !== undefined && main.outcomes.get('context') !== 'passed'
   const cautions = [
     ...(main.result.valid ? cautionsAbout(main.result, results.slice(1)) : []),
     main.result.valid && main.result.checked.action === 'hash' && WEAK_HASH,
-    main.input?.intent === undefined && main.input?.namesContent !== true && NO_TEXT,
+    main.input?.intent === undefined && main.input?.namesContent !== true && textless(erasedAt),
     unseen &&
       'The receipt does not cover the details (context) next to it: the statement that would bind them is missing.',
     votes.length > 0 &&
@@ -133,6 +133,12 @@ function cautionsOf({ main, votes }: Report): string[] {
       'The receipt does not say how many people had to agree: compare the votes with your own rule.',
   ]
   return cautions.filter((caution) => typeof caution === 'string')
+}
+
+function textless(erasedAt: string | undefined): string {
+  return erasedAt === undefined
+    ? NO_TEXT
+    : `This confirms the decision, not its text, which the service erased at ${erasedAt}. To check the text, add the whole answer if you kept one (GET /api/v1/approvals/:id).`
 }
 
 /** Shown for a receipt without its text: the hash in the receipt is too short to prove the text. */

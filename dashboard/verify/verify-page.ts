@@ -286,10 +286,10 @@ export async function verifySubject(
     if (subject.kind === 'receipt') return await checked(subject.json, pinned)
     const answer = await askService(subject.id)
     if (answer.kind === 'none') return answer
-    const { caution, ...receipt } = answer.json
+    const { caution, erased_at, ...receipt } = answer.json
     const json = (await whole(receipt)) ?? receipt
     const outcome = await checked(json, pinned, { [subject.of === 'request' ? 'rid' : 'did']: subject.id })
-    return withAnswered(outcome, caution)
+    return withAnswered(outcome, caution, erased_at)
   } catch (error) {
     if (error instanceof RequestFailure) return { kind: 'problem', sentence: error.message }
     if (error instanceof JwksError)
@@ -301,13 +301,14 @@ export async function verifySubject(
   }
 }
 
-/** The service was asked: its word replaces what the receipt alone leaves open after a restore. */
-function withAnswered(outcome: Outcome, caution: unknown): Outcome {
+/** The service was asked: its word replaces what the receipt alone leaves open after a restore, or once its text was erased. */
+function withAnswered(outcome: Outcome, caution: unknown, erasedAt: unknown): Outcome {
   if (outcome.kind !== 'report' || !outcome.report.main.result.valid) return outcome
   const { restoreCaution: _alone, ...result } = outcome.report.main.result
   const said = typeof caution === 'string' ? { restoreCaution: visibleString(caution) } : {}
   const main = { ...outcome.report.main, result: { ...result, ...said } }
-  return { ...outcome, report: { ...outcome.report, main } }
+  const erased = typeof erasedAt === 'string' ? { erasedAt: visibleString(erasedAt) } : {}
+  return { ...outcome, report: { ...outcome.report, main, ...erased } }
 }
 
 async function checked(

@@ -2,6 +2,7 @@ import { inShell } from '../config/secrets.ts'
 import { isId } from '../domain/identifier.ts'
 import { erasePerson } from '../flow/erase/erase-person.ts'
 import { eraseRequest } from '../flow/erase/erase-requests.ts'
+import { createRelay, NO_LOOPS } from '../flow/relay/relay.ts'
 import { CliError, type CommandResult, oneLine } from './terminal.ts'
 import { checkEmail, withService } from './with-service.ts'
 
@@ -20,7 +21,11 @@ const REFUSED = {
 export function runEraseRequest(id: string, { dryRun = false }: EraseOptions): Promise<CommandResult> {
   return withService(
     async (deps) => {
-      const done = await eraseRequest(deps, id, { kind: 'cli' }, dryRun)
+      const erase = () => eraseRequest(deps, id, { kind: 'cli' }, dryRun)
+      const first = await erase()
+      // A command or service that died has left something, and no other may be there to hand it on.
+      if (first.refused === 'busy') await createRelay(deps, NO_LOOPS).run()
+      const done = first.refused === 'busy' ? await erase() : first
       if (done.refused !== undefined) throw new CliError(`request_${done.refused}`, REFUSED[done.refused](id))
       const { request, erased, deliveries, open_deliveries, cards } = done
       const value = {

@@ -377,7 +377,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(verdict.text).toContain('Do not act on this request')
   })
 
-  it('warns of a restore: about a receipt by the key set, about an id by the word of the service', async () => {
+  it('warns of a restore: about a receipt by the key set, about an id by the service, which also says what it erased', async () => {
     const { restores } = suite.service().composition.deps
     const at = Date.parse(decision().decided_at)
     const times = { copied_at: new Date(at - 60_000), restored_at: new Date(at + 60_000) }
@@ -398,6 +398,15 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await after({ $set: { decided_after: mark._id } })
     expect(await byId()).toEqual(['approved', true, true])
     await after({ $unset: { decided_after: 1 } })
+    const erased_at = new Date(at + 60_000)
+    await after({ $set: { erased_at } })
+    const { page: erased } = await open(`/verify#${approvedId}`)
+    const { kind, text } = await shownVerdict(erased)
+    expect([kind, text]).toEqual([
+      'approved',
+      expect.stringContaining(`not its text, which the service erased at ${erased_at.toISOString()}.`),
+    ])
+    await after({ $unset: { erased_at: 1 } })
     await stored(suite.service(), 'restores').deleteOne({ _id: mark._id })
     await restores.all()
   })

@@ -59,10 +59,11 @@ export interface VerdictView {
 export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): VerdictView {
   const head = { asked: visibleString(asked) }
   if (!verdict.valid) return { ...head, ...refused(withoutReceipt(verdict), verdict.error) }
-  const { payload, publicKeyId, restored } = verdict
+  const { payload, publicKeyId, restored, erasedAt } = verdict
+  const erased = erasedAt && `Its text was erased at ${erasedAt.toISOString()}.`
   return {
     ...head,
-    ...withCautions(proven(payload, payload.sandbox === true), [restored && cautionAfter(restored)]),
+    ...withCautions(proven(payload, payload.sandbox === true), [restored && cautionAfter(restored), erased]),
     facts: factsOf(payload, publicKeyId, baseUrl),
   }
 }

@@ -81,6 +81,13 @@ describe('the verdict on a valid receipt', () => {
     expect(viewPastedReceipt('a receipt', alone, BASE).sentence).toBe(sentence)
   })
 
+  it('says that the text was erased', () => {
+    const erased = { ...stored(), erasedAt: new Date('2026-10-03T00:00:00Z') }
+    expect(viewVerdict(payload.rid, erased, BASE).sentence).toBe(
+      'The receipt is valid: a person approved this. Its text was erased at 2026-10-03T00:00:00.000Z.',
+    )
+  })
+
   it('says that one approval of several came alone', () => {
     const requester = { key: 'key_a', name: 'a', account: 'acc_a' }
     const alone = pasted({ stated: { requester, quorum: 2, policy_sha256: '0'.repeat(64) } })
