@@ -19,7 +19,7 @@ function stop(why = '') {
   process.exit(1)
 }
 
-/** Repeats the call until it is answered. For 24 hours the service does nothing twice under the same Idempotency-Key. */
+/** Repeats the call until it is answered: under one Idempotency-Key the service does nothing twice, until a day after the expiry. */
 async function call(path = '', body = '', idempotencyKey = '') {
   const headers = { Authorization: `Bearer ${key}` }
   const post = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }

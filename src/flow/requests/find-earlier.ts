@@ -68,7 +68,12 @@ export async function findEarlier(deps: FlowDeps, marks: Marks): Promise<Created
   return open && { request: open, found: 'reused' }
 }
 
-const DAY_MS = 24 * 3600 * 1000
+/** Milliseconds after its expiry for which a request is found; a request may wait longer than its caller lives. */
+const KEPT_MS = 24 * 3600 * 1000
+
+function isForgotten({ expires_at }: ApprovalRequest, now: Date): boolean {
+  return now.getTime() - expires_at.getTime() >= KEPT_MS
+}
 
 async function findByIdempotencyKey(
   { requests, clock }: FlowDeps,
@@ -77,7 +82,7 @@ async function findByIdempotencyKey(
   if (idempotency_sha256 === undefined) return undefined
   const earlier = await requests.findMarked('idempotency_sha256', idempotency_sha256)
   if (earlier === undefined) return undefined
-  if (clock.now().getTime() - earlier.created_at.getTime() >= DAY_MS) {
+  if (isForgotten(earlier, clock.now())) {
     await requests.giveUpMark(earlier.id, 'idempotency_sha256')
     return undefined
   }
@@ -95,8 +100,9 @@ async function findOpen(deps: FlowDeps, { open_sha256 }: Marks): Promise<Approva
 }
 
 /** Checks whether a request, brought up to date, can still be decided or used. Nobody expects an approval of last month to be used. */
-function isOpen({ status, consumed_at, erased_at, expires_at }: ApprovalRequest, now: Date): boolean {
+function isOpen(request: ApprovalRequest, now: Date): boolean {
+  const { status, consumed_at, erased_at } = request
   if (status === 'pending') return true
   const isUnused = status === 'approved' && consumed_at === undefined && erased_at === undefined
-  return isUnused && now.getTime() - expires_at.getTime() < DAY_MS
+  return isUnused && !isForgotten(request, now)
 }

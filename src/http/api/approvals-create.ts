@@ -223,7 +223,7 @@ const traceparent = z
   .meta({ description: 'W3C Trace Context; the callback and the events of webhooks carry it on.' })
 
 const RETRIES =
-  'Makes retries safe for 24 hours: the same body gets the first answer again, another body `idempotency_mismatch`.'
+  'Makes retries safe until 24 hours after `expires_at`: the same body gets the first answer again, another body `idempotency_mismatch`.'
 
 export const exampleId = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { MOST_PENDING } from '../../../src/domain/attention.ts'
-import { newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
+import { alter, newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 
 let service: TestService
@@ -13,11 +13,9 @@ const count = (caller: TestCaller) => stored(service, 'requests').countDocuments
 const headers = { 'Idempotency-Key': 'k' }
 const REPLAYED = 'idempotency-replayed'
 
-/** Moves the time at which the request was made. */
-const makeOlder = async (id: unknown, ms: number) => {
-  const made = { created_at: new Date(Date.now() - ms) }
-  await stored(service, 'requests').updateOne({ _id: String(id) }, { $set: made })
-}
+/** Moves the time at which the request expired. */
+const expiredBefore = (id: unknown, ms: number) =>
+  alter(service, 'requests', String(id), { expires_at: new Date(Date.now() - ms) })
 const limitTo = ({ user }: TestCaller, monthly_quota: number) =>
   stored(service, 'accounts').updateOne({ _id: user.account_id }, { $set: { monthly_quota } })
 
@@ -226,13 +224,14 @@ describe('Idempotency-Key', () => {
     expect(second.body.id).not.toBe(first.body.id)
   })
 
-  it('belongs to its request for 24 hours, then to the next one', async () => {
+  it('belongs to its request until 24 hours after the expiry, then to the next one', async () => {
     const caller = await newCaller(service)
     const day = 24 * 3600 * 1000
     const first = (await caller.create({ action: 'Pay' }, headers)).body.id
-    await makeOlder(first, day - 60_000)
+    await alter(service, 'requests', String(first), { created_at: new Date(Date.now() - 9 * day) })
+    await expiredBefore(first, day - 60_000)
     expect((await caller.create({ action: 'Other' }, headers)).body.error).toBe('idempotency_mismatch')
-    await makeOlder(first, day)
+    await expiredBefore(first, day)
     const at = Array.from({ length: 4 }, () => caller.create({ action: 'Other' }, headers))
     const ids = new Set((await Promise.all(at)).map(({ body }) => body.id))
     expect([ids.size, ids.has(first), await count(caller)]).toEqual([1, false, 2])
