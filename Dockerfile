@@ -7,6 +7,7 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY embedded-mongo/package.json embedded-mongo/
+COPY packages/client/package.json packages/client/
 # No scripts: neither those of dependencies (T87) nor "prepare", which would build before the sources are here.
 RUN npm ci --ignore-scripts
 COPY . .

@@ -8,7 +8,7 @@ import { readSuite } from './test/support/projects.ts'
 const suite = readSuite(import.meta.dirname)
 const full = process.env.TEST_SIZE === 'full'
 // The long run is of the files that have a size: the others do the same in either.
-const include = full ? suite.sized : ['{,embedded-mongo/}test/**/*.test.ts']
+const include = full ? suite.sized : ['{,embedded-mongo/,packages/client/}test/**/*.test.ts']
 const alone = suite.alone.filter((path) => !full || suite.sized.includes(path))
 // Only what hangs meets it, however busy the machine is.
 const LIMIT_MS = full ? 1_800_000 : 600_000

@@ -1,6 +1,6 @@
-// Compiles the embedded store to embedded-mongo/dist/, the sources to dist/src/, the service with all its packages and the
-// page at /docs to dist/service/, the hosted pages to dist/webauthn-page/, the dashboard to dist/dashboard/ and its service
-// worker to dist/service-worker/.
+// Compiles the embedded store to embedded-mongo/dist/, the sources to dist/src/, the client to packages/client/dist/, the service
+// with all its packages and the page at /docs to dist/service/, the hosted pages to dist/webauthn-page/, the dashboard to
+// dist/dashboard/ and its service worker to dist/service-worker/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
 import {

@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const steps = [
   ['types', ['tsc', '-p', 'tsconfig.json']],
   ['types of the embedded store', ['tsc', '-p', 'embedded-mongo/tsconfig.json']],
+  ['types of the client', ['tsc', '-p', 'packages/client/tsconfig.json']],
   ['types of the pages', ['tsc', '-p', 'webauthn-page/tsconfig.json']],
   ['types of the dashboard', ['tsc', '-p', 'dashboard/tsconfig.json']],
   ['types of the service worker', ['tsc', '-p', 'dashboard/service-worker/tsconfig.json']],
@@ -14,6 +15,7 @@ const steps = [
   ['unused code', ['knip']],
   ['build', [process.execPath, 'scripts/build.mjs']],
   ['the package installs and starts', [process.execPath, 'scripts/try-package.mjs']],
+  ['the client installs and runs', [process.execPath, 'scripts/try-client.mjs']],
   ['a release (dry run)', [process.execPath, 'scripts/release.mjs', '--dry-run']],
   ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
   ['docs are current', [process.execPath, 'scripts/docs.mjs', '--check']],

@@ -20,6 +20,7 @@ const WORDS = {
   'embedded-mongo': 'a package',
   'webauthn-page': 'hosted pages',
   dashboard: 'in the browser',
+  client: 'for callers',
   'deps.ts': 'what verbs get',
   queue: 'claims, leases',
   people: 'sign-in, factors',
@@ -59,6 +60,7 @@ ${flow.svg}
 function houseRoom(path) {
   const [top, room] = path.split('/')
   if (top === 'src') return room
+  if (top === 'packages') return room
   return ROOMS.some((folder) => path.startsWith(`${folder}/`)) ? top : undefined
 }
 

@@ -5,7 +5,14 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-export const ROOMS = ['src', 'embedded-mongo/src', 'adapters', 'webauthn-page', 'dashboard']
+export const ROOMS = [
+  'src',
+  'embedded-mongo/src',
+  'adapters',
+  'webauthn-page',
+  'dashboard',
+  'packages/client/src',
+]
 
 /** The rooms of a folder from the ground up: each imports only from those before it. */
 export const FLOORS = {
@@ -64,7 +71,9 @@ export const FLOORS = {
 const workspaceSources = new Map(
   readPackage('.').workspaces.flatMap((folder) => {
     const { name, exports } = readPackage(folder)
-    return Object.entries(exports).map(([path, { source }]) => [join(name, path), join(folder, source)])
+    return Object.entries(exports).flatMap(([path, { source }]) =>
+      source === undefined ? [] : [[join(name, path), join(folder, source)]],
+    )
   }),
 )
 

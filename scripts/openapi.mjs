@@ -1,6 +1,8 @@
-// Writes openapi.json from the schemas in the built service. --check: fails if the committed file differs.
+// Writes openapi.json from the schemas in the built service, and from that the types of the client. --check: fails if a committed
+// file differs.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { clientTypes } from './client-types.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 if (!existsSync(`${root}dist/src/http/openapi.js`)) {
@@ -9,14 +11,18 @@ if (!existsSync(`${root}dist/src/http/openapi.js`)) {
 }
 const { buildOpenApi } = await import('../dist/src/http/openapi.js')
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
-const file = `${root}openapi.json`
-const wanted = `${inLines(buildOpenApi(version), 3)}\n`
+const openapi = buildOpenApi(version)
+write('openapi.json', `${inLines(openapi, 3)}\n`)
+write('packages/client/src/rest.ts', clientTypes(JSON.parse(JSON.stringify(openapi))))
 
-if (!process.argv.includes('--check')) {
-  writeFileSync(file, wanted)
-} else if (!existsSync(file) || readFileSync(file, 'utf8') !== wanted) {
-  process.stderr.write('openapi.json is not what the schemas say; run: npm run build && npm run openapi\n')
-  process.exit(1)
+function write(name, wanted) {
+  const file = `${root}${name}`
+  if (!process.argv.includes('--check')) {
+    writeFileSync(file, wanted)
+  } else if (!existsSync(file) || readFileSync(file, 'utf8') !== wanted) {
+    process.stderr.write(`${name} is not what the schemas say; run: npm run build && npm run openapi\n`)
+    process.exitCode = 1
+  }
 }
 
 /** Writes an object as JSON with one line for each entry of the outermost levels: small, and a diff shows which operation changed. */

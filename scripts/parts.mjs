@@ -12,6 +12,18 @@ export const parts = [
     tsc: 'tsconfig.build.json',
   },
   {
+    name: 'client',
+    sources: [
+      'packages/client/src',
+      'packages/client/vite.config.ts',
+      'src/domain',
+      'src/signing',
+      'package-lock.json',
+    ],
+    vite: 'packages/client/vite.config.ts',
+    output: 'packages/client/dist',
+  },
+  {
     name: 'service',
     sources: [
       'src',

@@ -68,6 +68,11 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     types: /^src\/(store\/chat\/[a-z-]+|http\/http-deps|config\/(slack|teams))\.ts$/,
   },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\/src\// },
+  // It runs everywhere: what it imports of the service must, too.
+  {
+    room: /^packages\/client\//,
+    may: /^(packages\/client\/src\/|src\/domain\/parse-json\.ts|src\/signing\/(canonical|verify-core|verify-web|votes)\.ts)/,
+  },
   {
     room: /^webauthn-page\/kit\//,
     may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-check|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
@@ -170,7 +175,7 @@ describe('import rules', () => {
   })
 
   it('reads process.env in config/config.ts alone, and exits in main.ts and the command line alone', () => {
-    const server = files.filter(({ path }) => !/^(webauthn-page|dashboard)\//.test(path))
+    const server = files.filter(({ path }) => !/^(webauthn-page|dashboard|packages)\//.test(path))
     const environment = server
       .filter(({ text }) => code(text).includes('process.env'))
       .map(({ path }) => path)
@@ -198,8 +203,8 @@ describe('import rules', () => {
 })
 
 describe('house numbers', () => {
-  const tests = ['test', 'embedded-mongo/test'].flatMap((folder) => sourcesIn(folder))
-  const everything = [...files, ...tests]
+  const tests = ['test', 'embedded-mongo/test', 'packages/client/test'].flatMap((folder) => sourcesIn(folder))
+  const everything = [...files, ...tests].filter(({ text }) => !text.startsWith('// Generated '))
 
   it('keeps files short: nine in ten of the product 280 lines, five over 400, none at all over 500', () => {
     const lengths = files.map(linesOf).sort((a, b) => a - b)

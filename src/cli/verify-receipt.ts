@@ -8,7 +8,7 @@ import type { VerificationKey } from '../signing/key-record.ts'
 import { parseJwks } from '../signing/keys.ts'
 import { RECEIPT_ERRORS, type ReceiptRefusal } from '../signing/receipt-error.ts'
 import { unsignedFields, unsignedWords } from '../signing/unsigned-fields.ts'
-import type { VerifiedReceipt, VerifyResult } from '../signing/verify-core.ts'
+import { heldToIntent, type VerifiedReceipt, type VerifyResult } from '../signing/verify-core.ts'
 import { verifyReceiptJson } from '../signing/verify-node.ts'
 import { cautionsAbout, judgeTogether, type UnsignedVote } from '../signing/votes.ts'
 import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
@@ -38,7 +38,7 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
   }
   const check = (json: unknown): VerifyResult => {
     const alone = verifyReceiptJson(json, keys, asked)
-    return alone.valid ? heldToIntent(alone, options) : alone
+    return heldToIntent(alone, { audience: options.expectAudience, account: options.expectAccount })
   }
   const { result, shown, votes, unsigned } = judgeTogether(receipt, check)
   return result.valid ? confirmed(result, shown, votes, unsigned) : refused(result)
@@ -51,23 +51,6 @@ async function expectation({ expectRequest, expectAction, expectContext }: Verif
     ...(expectRequest === undefined ? {} : { expected: { rid: expectRequest } }),
     expectedContent: { action: expectAction, context: json === undefined ? undefined : contextText(json) },
   }
-}
-
-/** Checks the expected audience and account, which only the intent states. @returns the result, `unproven` without an intent */
-function heldToIntent(
-  result: VerifiedReceipt,
-  { expectAudience, expectAccount }: VerifyOptions,
-): VerifiedReceipt | ReceiptRefusal {
-  const { stated } = result
-  const expected = [
-    ['audience', expectAudience, stated?.audience],
-    ['account', expectAccount, stated?.requester.account],
-  ] as const
-  const other = expected.find(([, wanted, said]) => wanted !== undefined && wanted !== said)
-  if (other === undefined) return result
-  if (stated === undefined) return { ...result, unproven: true }
-  const code = 'receipt_unexpected'
-  return { valid: false, code, message: RECEIPT_ERRORS[code], field: other[0] }
 }
 
 function contextText(json: string): string {

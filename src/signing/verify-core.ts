@@ -120,6 +120,22 @@ export function judgeReceipt(
   return { result: unproven ? { ...result, unproven } : result, outcomes }
 }
 
+/** Checks the expected audience and account, which only the intent states. @returns the result, `unproven` without an intent */
+export function heldToIntent(
+  result: VerifyResult,
+  { audience, account }: { audience?: string | undefined; account?: string | undefined },
+): VerifyResult {
+  if (!result.valid) return result
+  const { stated } = result
+  const expected = [
+    ['audience', audience, stated?.audience],
+    ['account', account, stated?.requester.account],
+  ] as const
+  const other = expected.find(([, wanted, said]) => wanted !== undefined && wanted !== said)
+  if (other === undefined) return result
+  return stated === undefined ? { ...result, unproven: true } : refuse('receipt_unexpected', other[0])
+}
+
 /** Returns every text that `judgeReceipt` hashes, for platforms that can only hash asynchronously, beforehand. */
 export function hashedTexts(
   { intent, context, claims }: ReceiptInput,

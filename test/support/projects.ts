@@ -11,7 +11,7 @@ export function readSuite(root: string): {
   /** Have a size (`test/support/size.ts`). */
   sized: string[]
 } {
-  const files = ['test', 'embedded-mongo/test']
+  const files = ['test', 'embedded-mongo/test', 'packages/client/test']
     .flatMap((folder) =>
       readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map(
         (name) => `${folder}/${name}`,

@@ -156,7 +156,14 @@ describe('the OpenAPI document', () => {
   it('is checked by the script, which fails when the committed file differs', () => {
     const root = mkdtempSync(join(tmpdir(), 'countersign-openapi-'))
     onTestFinished(() => rmSync(root, { recursive: true, force: true }))
-    for (const name of ['package.json', 'scripts/openapi.mjs', 'openapi.json'])
+    const types = 'packages/client/src/rest.ts'
+    for (const name of [
+      'package.json',
+      'scripts/openapi.mjs',
+      'scripts/client-types.mjs',
+      'openapi.json',
+      types,
+    ])
       cpSync(packagePath(name), join(root, name))
     symlinkSync(packagePath('dist'), join(root, 'dist'))
     const check = () =>
@@ -166,6 +173,9 @@ describe('the OpenAPI document', () => {
     const failed = check()
     expect(failed.status).toBe(1)
     expect(failed.stderr).toContain('openapi.json is not what the schemas say')
+    cpSync(packagePath('openapi.json'), join(root, 'openapi.json'))
+    writeFileSync(join(root, types), '')
+    expect(check().stderr).toContain(`${types} is not what the schemas say`)
   })
 })
 

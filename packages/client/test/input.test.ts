@@ -1,0 +1,124 @@
+import { runInNewContext } from 'node:vm'
+import { countersign, Invalid } from '@countersign/client'
+import { describe, expect, it } from 'vitest'
+
+/** A client whose every call fails the test. */
+function unsent() {
+  const bodies: string[] = []
+  const cs = countersign({
+    url: 'https://approvals.example.com/',
+    key: 'sa_live_x',
+    unreachableAfterSeconds: 0,
+    fetch: async (url, init) => {
+      bodies.push(`${String(url)} ${String(init?.body)}`)
+      throw new TypeError('no network')
+    },
+  })
+  return { cs, bodies }
+}
+
+const circle: Record<string, unknown> = {}
+circle.self = circle
+
+const WRONG: [string, unknown, RegExp][] = [
+  ['NaN', Number.NaN, /^The context\.x is NaN, which JSON cannot hold/],
+  ['Infinity', { deep: [1, Number.POSITIVE_INFINITY] }, /context\.x\.deep\[1\] is Infinity/],
+  ['undefined in a list', [1, undefined], /x\[1\] is undefined/],
+  ['a hole in a list', Array(2), /a list with holes/],
+  ['a list with a name', Object.assign([1], { raw: 1 }), /a list with holes or names/],
+  ['a bigint', 1n, /is a bigint/],
+  ['a function', () => 1, /is a function/],
+  ['a symbol', Symbol('x'), /is a symbol/],
+  ['a symbol as a name', { [Symbol('x')]: 1 }, /a symbol as a name/],
+  ['a Date', new Date(), /is a Date/],
+  ['a Map', new Map(), /is a Map/],
+  ['a class', new (class Money {})(), /is a Money/],
+  ['toJSON of its own', { toJSON: () => 'else' }, /toJSON/],
+  ['an inherited toJSON', Object.create({ toJSON: () => 'else' }), /is a Object|toJSON/],
+  ['a boxed number', Object(1), /is a Number/],
+  ['a circle', circle, /too deep or contains itself/],
+]
+
+describe('what JSON cannot hold', () => {
+  it.each(WRONG)('%s is refused before anything is sent, with its place', async (_, x, sentence) => {
+    const { cs, bodies } = unsent()
+    const asked = cs.ask({ action: 'Pay', context: { x }, for: ['r', 'c'] })
+    await expect(asked).rejects.toBeInstanceOf(Invalid)
+    await expect(asked).rejects.toThrow(sentence)
+    const guarded = cs.guard((_given: unknown) => 'ran', { action: () => 'Pay', for: () => ['r', 'c'] })
+    await expect(guarded(x)).rejects.toBeInstanceOf(Invalid)
+    expect(bodies).toEqual([])
+  })
+
+  it('what JSON leaves out is left out: undefined properties and trailing arguments', async () => {
+    const { cs, bodies } = unsent()
+    const pay = cs.guard((_order: object, _note?: string) => 'ran', {
+      action: () => 'Pay',
+      for: () => ['r', 'c'],
+    })
+    await expect(pay({ b: undefined, a: -0 }, undefined)).rejects.toMatchObject({ name: 'Unreachable' })
+    expect(bodies).toEqual([
+      'https://approvals.example.com/api/v1/approvals/request {"action":"Pay","context":{"arguments":[{"a":0}]}}',
+    ])
+  })
+
+  it('plain values are plain: another realm, no prototype, a name like __proto__', async () => {
+    const { cs, bodies } = unsent()
+    const bare = Object.assign(Object.create(null), { a: 1 })
+    const context = { bare, other: runInNewContext('({ b: [1] })'), odd: JSON.parse('{"__proto__":{"c":1}}') }
+    await cs.ask({ action: 'Pay', context, for: ['r', 'c'] }).catch(() => undefined)
+    expect(bodies[0]).toContain('{"bare":{"a":1},"odd":{"__proto__":{"c":1}},"other":{"b":[1]}}')
+  })
+})
+
+describe('wrong calls are Invalid, and nothing is sent', () => {
+  it.each([
+    ['no for', undefined],
+    ['a text', 'run'],
+    ['one name', ['run']],
+    ['three names', ['run', 'call', 'more']],
+    ['an empty name', ['run', '']],
+    ['a number', ['run', 1]],
+  ])('for: %s', async (_, names) => {
+    const { cs, bodies } = unsent()
+    const question = { action: 'Pay', for: names }
+    // @ts-expect-error as from JavaScript
+    await expect(cs.ask(question)).rejects.toThrow(/^`for` must be \[run, call\]/)
+    expect(bodies).toEqual([])
+  })
+
+  it.each([
+    ['an empty action', { action: '' }],
+    ['a context that is a list', { context: [1] }],
+    ['a time that is no number', { withinSeconds: Number.NaN }],
+    ['a negative time', { withinSeconds: -1 }],
+  ])('%s', async (_, wrong) => {
+    const { cs, bodies } = unsent()
+    // @ts-expect-error as from JavaScript
+    await expect(cs.ask({ action: 'Pay', for: ['r', 'c'], ...wrong })).rejects.toBeInstanceOf(Invalid)
+    expect(bodies).toEqual([])
+  })
+
+  it.each([
+    ['no address', { url: '' }],
+    ['an address with a name and password', { url: 'https://a:b@approvals.example.com' }],
+    ['another scheme', { url: 'file:///etc' }],
+    ['no key', { key: '' }],
+    ['a key with a line break', { key: 'sa_live_x\n' }],
+  ])('%s', (_, wrong) => {
+    expect(() => countersign({ url: 'https://approvals.example.com', key: 'sa_live_x', ...wrong })).toThrow(
+      Invalid,
+    )
+  })
+
+  it('a guard without callbacks, and a handle that is none', async () => {
+    const { cs } = unsent()
+    // @ts-expect-error as from JavaScript
+    expect(() => cs.guard(() => 1, { action: 'Pay', for: () => ['r', 'c'] })).toThrow(
+      /`action` must be a function/,
+    )
+    // @ts-expect-error as from JavaScript
+    expect(() => cs.tool('pay', () => 1)).toThrow(/`for` must be a function/)
+    await expect(cs.resume('https://approvals.example.com/a/req_x')).rejects.toBeInstanceOf(Invalid)
+  })
+})

@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { isolatedDeclarationSync } from 'rolldown/experimental'
+import { defineConfig, type Plugin } from 'vite'
+
+const root = fileURLToPath(new URL('.', import.meta.url))
+
+/** The types of every source, each made of that file alone; tsc holds the sources to it (`isolatedDeclarations`). */
+const types: Plugin = {
+  name: 'types',
+  generateBundle() {
+    for (const file of readdirSync(`${root}src`)) {
+      const { code, errors } = isolatedDeclarationSync(file, readFileSync(`${root}src/${file}`, 'utf8'))
+      if (errors.length > 0) this.error(errors.map(({ message }) => `${file}: ${message}`).join('\n'))
+      const fileName = file.replace(/\.ts$/, '.d.ts')
+      this.emitFile({ type: 'asset', fileName, source: code.replace(/(from "\.\/[\w-]+)\.ts"/g, '$1.js"') })
+    }
+  },
+}
+
+/** Two files that import nothing, not even each other: the client, and the service's own receipt check. */
+export default defineConfig({
+  root,
+  publicDir: false,
+  plugins: [types],
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    target: 'es2022',
+    license: { fileName: 'licenses.md' },
+    lib: { entry: { index: 'src/index.ts', verify: 'src/verify.ts' }, formats: ['es'] },
+    rolldownOptions: { output: { minify: true, chunkFileNames: '[name].js' } },
+  },
+})
