@@ -117,7 +117,7 @@ export interface Schemas {
   Payload: { v: 1; rid: Schemas["Id.req"]; did: Schemas["Id.dec"]; approver: Schemas["ApproverReference"]; action: string; decision: "approved" | "rejected"; method: Schemas["Method"]; ts: number; exp: number; nonce: string; sandbox?: true }
   InvalidReceipt: { valid: false; error: string; message: string; status?: "pending" | "approved" | "rejected" | "expired" }
   /** RFC 7517 key set. Old keys stay in it, so old receipts can always be verified. */
-  JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: string; purpose: "decision" | "decision-sandbox"; nbf: number; exp?: number; revoked_at?: number })[] }
+  JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: string; purpose: "decision" | "decision-sandbox"; nbf: number; exp?: number; revoked_at?: number })[]; restores?: readonly ({ copied_at: number; restored_at: number })[] }
   PendingRequests: { data: readonly (Schemas["PendingRequest"])[]; next_cursor: string | null }
   PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: { needed: number; approved: number }; may_decide: boolean; held?: true; methods: readonly ("passkey" | "totp")[] }
   /** The approver for whom the signed-in person would decide, as their delegate. */
