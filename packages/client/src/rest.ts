@@ -2,7 +2,7 @@
 
 /** What the service takes and answers, by its name in openapi.json. */
 export interface Schemas {
-  CreateRequest: { action: string; ttl_seconds?: number; context?: { readonly [name: string]: unknown }; requires_individual_decision?: boolean; callback_url?: string; audience?: string; reversibility?: "read_only" | "reversible" | "externally_reversible" | "irreversible"; notify?: { channel?: string; member?: string }; sandbox_decision?: "approved" | "rejected"; sandbox_auto_decide_seconds?: number }
+  CreateRequest: { action: string; ttl_seconds?: number; context?: { readonly [name: string]: unknown }; requires_individual_decision?: boolean; callback_url?: string; audience?: string; reversibility?: "read_only" | "reversible" | "externally_reversible" | "irreversible"; notify?: { channel?: string; member?: string }; reuse?: "open"; sandbox_decision?: "approved" | "rejected"; sandbox_auto_decide_seconds?: number }
   "Id.req": string
   ConsumeRequest: { action?: string; context?: { readonly [name: string]: unknown }; context_sha256?: string }
   DecisionOptionsRequest: { decision: "approved" | "rejected" }
@@ -82,18 +82,20 @@ export interface Schemas {
   ChatRestoredEvent: { id: Schemas["Id.evt"]; type: "chat.restored"; created_at: Schemas["Time"]; data: { platform: "slack" | "teams"; tenant: string | null; channel?: string; reason: string; since: Schemas["Time"]; restored_at: Schemas["Time"] } }
   WebhookTestEvent: { id: Schemas["Id.evt"]; type: "webhook.test"; created_at: Schemas["Time"]; data: { webhook_id: Schemas["Id.whk"] } }
   /** Answer to a live key; `metadata` is the supplied `context`. */
-  CreatedRequest: { id: Schemas["Id.req"]; status: "pending"; action: string; metadata: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; ignored_fields?: Schemas["IgnoredFields"] }
+  CreatedRequest: { id: Schemas["Id.req"]; status: "pending" | "approved"; action: string; metadata: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; reused?: true; ignored_fields?: Schemas["IgnoredFields"] }
+  /** The page on which approvers read the request and decide. */
+  ReviewUrl: string
   /** Unknown fields that were sent; absent if there are none. A name that looks like a known field is refused instead. */
   IgnoredFields: readonly (string)[]
-  /** Answer to a sandbox key. The id is named `request_id` here. */
-  CreatedSandboxRequest: { request_id: Schemas["Id.req"]; status: "pending"; sandbox: true; verify_url: string; ignored_fields?: Schemas["IgnoredFields"] }
+  /** Answer to a sandbox key. `request_id` is the `id`. */
+  CreatedSandboxRequest: { id: Schemas["Id.req"]; request_id: Schemas["Id.req"]; status: "pending" | "approved"; sandbox: true; verify_url: string; review_url: Schemas["ReviewUrl"]; reused?: true; ignored_fields?: Schemas["IgnoredFields"] }
   /** Every refusal has this form. */
   Error: { error: string; message: string; field?: string; detail?: string; reason?: string; scope?: string; status?: string; ids?: readonly (string)[]; retry_after?: number; request_id?: string }
   ApprovalList: { data: readonly (Schemas["Approval"])[]; next_cursor: string | null }
   /** A request; its fields depend on its status. */
   Approval: Schemas["PendingApproval"] | Schemas["ApprovedApproval"] | Schemas["RejectedApproval"] | Schemas["ExpiredApproval"]
   /** There is no decision yet. */
-  PendingApproval: { id: Schemas["Id.req"]; action: string; status: "pending"; context: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  PendingApproval: { id: Schemas["Id.req"]; action: string; status: "pending"; context: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
   /** As it was sent. */
   Notify: { channel: string } | { member: string }
   /** Approved, with its receipt. */
