@@ -4,7 +4,16 @@ import { given } from '../domain/given.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
 import type { ChainHead } from '../signing/audit-chain.ts'
-import { type CommandResult, inJson, oneLine, oneOf, table, terminal, usageError } from './terminal.ts'
+import {
+  type CommandResult,
+  inJson,
+  oneLine,
+  oneOf,
+  readCount,
+  table,
+  terminal,
+  usageError,
+} from './terminal.ts'
 import { loadForStore } from './with-service.ts'
 
 /** The number of records or documents between two lines of progress. */
@@ -186,7 +195,7 @@ export interface AuditListOptions {
   limit?: string
 }
 
-const DEFAULT_LIMIT = 50
+const DEFAULT_LIMIT = '50'
 const LONGEST = 10_000
 
 /** A record, or an entry that still waits to become one. */
@@ -194,7 +203,7 @@ type Line = Partial<AuditRecord>
 
 /** `countersign audit list`: lists what happened, newest first. */
 export function runAuditList(options: AuditListOptions): Promise<CommandResult> {
-  const limit = readLimit(options.limit)
+  const limit = readCount('--limit', options.limit ?? DEFAULT_LIMIT, LONGEST)
   const type = options.type === undefined ? undefined : oneOf(AUDIT_TYPES, options.type, 'type')
   const filter = given({ account_id: options.account, type, subject: options.subject })
   return withTrail(loadForStore(), async (deps) => {
@@ -261,11 +270,4 @@ const UNNAMED: Partial<Record<AuditActor['kind'], string>> = { cli: 'command lin
 function actor(by: AuditActor): string {
   const name = 'id' in by ? by.id : (UNNAMED[by.kind] ?? by.kind)
   return 'address' in by && by.address !== undefined ? `${name} from ${by.address}` : name
-}
-
-function readLimit(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_LIMIT
-  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > LONGEST) throw usageError(`--limit must be a whole number from 1 to ${LONGEST}.`)
-  return limit
 }

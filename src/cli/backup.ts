@@ -7,7 +7,7 @@ import { isOwnStore, refuseUnreadable } from '../compose/open-store.ts'
 import type { Config } from '../config/config.ts'
 import { missingSecrets } from '../config/secrets.ts'
 import { drawCopyMark, markDocument } from './copy-mark.ts'
-import { CliError, type CommandResult, commandLog, usageError } from './terminal.ts'
+import { CliError, type CommandResult, commandLog, readCount, usageError } from './terminal.ts'
 import { loadForStore } from './with-service.ts'
 import { wrongSecrets } from './wrong-secrets.ts'
 
@@ -26,7 +26,7 @@ export async function runBackup(options: BackupOptions, folder?: string): Promis
   const path = options.to ?? folder ?? ''
   if (path === '' || (folder !== undefined && options.to !== undefined))
     throw usageError('Name one place for the copy, with --to: a folder, or a .db file.')
-  const keep = options.keep === undefined ? undefined : readKeep(options.keep)
+  const keep = options.keep === undefined ? undefined : readCount('--keep', options.keep, 9_999)
   const config = loadForStore()
   await refuseNotEmbedded(config)
   refuseUnreadable(config.dataDir)
@@ -68,12 +68,6 @@ function placeOf(path: string, at: Date | undefined): Place {
   const literal = stem.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
   const series = new RegExp(`^${literal}-\\d{8}T\\d{6}Z${end === '' ? '' : '\\.db'}$`)
   return { path: join(folder, `${stem}-${time}${end}`), isFile, series }
-}
-
-function readKeep(text: string): number {
-  const keep = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  if (keep < 1) throw usageError('--keep must be a whole number from 1 to 9999.')
-  return keep
 }
 
 /** @throws CliError */

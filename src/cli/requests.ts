@@ -1,37 +1,48 @@
 import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
-import { type ApprovalRequest, REQUEST_STATUSES, type RequestStatus } from '../domain/request.ts'
+import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { withdraw } from '../flow/requests/cancel-request.ts'
 import { presentRequest } from '../http/api/approvals.ts'
 import { mergeNewest } from '../store/mongo/filters.ts'
+import type { HistoryFilter } from '../store/requests/request-history.ts'
 import { CliError, type CommandResult, oneLine, oneOf, table } from './terminal.ts'
-import { findPerson, type PageOptions, readPage, withService } from './with-service.ts'
+import { accountsOf, type PageOptions, readPage, withService } from './with-service.ts'
 
 export interface ListRequestsOptions extends PageOptions {
   owner?: string
   status?: string
 }
 
+/** The words for `--status`. An operator tells a withdrawn request from one that nobody decided in time. */
+const STATUSES: Readonly<Record<string, Pick<HistoryFilter, 'status' | 'withdrawn' | 'consumed'>>> = {
+  pending: { status: 'pending' },
+  approved: { status: 'approved' },
+  consumed: { status: 'approved', consumed: true },
+  rejected: { status: 'rejected' },
+  expired: { status: 'expired', withdrawn: false },
+  withdrawn: { status: 'expired', withdrawn: true },
+}
+
 /** `countersign requests list`: lists the requests of one account or of all, newest first. */
 export function runListRequests(options: ListRequestsOptions): Promise<CommandResult> {
   const { limit, after } = readPage(options)
-  const status = options.status === undefined ? undefined : oneOf(REQUEST_STATUSES, options.status, 'status')
+  const { status } = options
+  const which = status === undefined ? {} : STATUSES[oneOf(Object.keys(STATUSES), status, 'status')]
   const list = async (deps: FlowDeps): Promise<CommandResult> => {
-    const owners =
-      options.owner === undefined ? await deps.users.list() : [await findPerson(deps, options.owner)]
     const before = after === undefined ? undefined : await find(deps, after)
     const reads: ApprovalRequest[][] = []
     // One account after the other: there may be many, and nobody waits but the operator.
-    for (const account_id of new Set(owners.map((owner) => owner.account_id)))
-      reads.push(await deps.history.page({ account_id, limit: limit + 1, ...given({ status, before }) }))
+    for (const account_id of await accountsOf(deps, options.owner))
+      reads.push(await deps.history.page({ account_id, limit: limit + 1, ...which, ...given({ before }) }))
     const found = mergeNewest(reads, limit + 1)
     const page = found.slice(0, limit)
     const next = found.length > limit ? page.at(-1)?.id : undefined
     const now = deps.clock.now()
     const rows = page.map((request) => [
       request.id,
-      shown(request, now).status,
+      statusOf(request, now),
+      request.consumed_at?.toISOString() ?? '',
       request.created_at.toISOString(),
       request.expires_at.toISOString(),
       request.requested_by.key_name,
@@ -47,7 +58,7 @@ export function runListRequests(options: ListRequestsOptions): Promise<CommandRe
       text:
         rows.length === 0
           ? 'No request matches.'
-          : `${table(['REQUEST', 'STATUS', 'CREATED', 'EXPIRES', 'CALLER', 'ACCOUNT', 'ACTION'], rows)}${more}`,
+          : `${table(['REQUEST', 'STATUS', 'CONSUMED', 'CREATED', 'EXPIRES', 'CALLER', 'ACCOUNT', 'ACTION'], rows)}${more}`,
     }
   }
   return withService(list, { reads: true })
@@ -67,12 +78,13 @@ export function runShowRequest(id: string): Promise<CommandResult> {
       method,
       at: at.toISOString(),
     }))
-    const { status } = shown(request, now)
+    const status = statusOf(request, now)
     const { key_name, account_name } = request.requested_by
     const lines = [
-      `${request.id}  ${status}${request.cancelled ? ' (withdrawn)' : ''}${request.sandbox ? ' (dry run)' : ''}`,
+      `${request.id}  ${status}${request.sandbox ? ' (dry run)' : ''}`,
       `Requested by ${oneLine(key_name)} of ${oneLine(account_name)}, at ${request.created_at.toISOString()}`,
       `${status === 'pending' ? 'Expires at' : 'Expiry:'} ${request.expires_at.toISOString()}`,
+      ...(request.consumed_at === undefined ? [] : [`Consumed at ${request.consumed_at.toISOString()}`]),
       `Action: ${oneLine(request.action)}`,
       `Approvers: ${approvers.join(', ')}`,
       ...votes.map(
@@ -90,10 +102,13 @@ export function runCancelRequest(id: string): Promise<CommandResult> {
     const request = await find(deps, id)
     const cancelled = await withdraw(deps, request, { kind: 'cli' })
     if (cancelled === undefined) {
-      const { status } = shown((await deps.requests.find(id)) ?? request, deps.clock.now())
+      const status = statusOf((await deps.requests.find(id)) ?? request, deps.clock.now())
       throw new CliError('not_pending', `${id} is ${status}; only a pending request can be withdrawn.`)
     }
-    return { value: { id, status: cancelled.status, cancelled: true }, text: `${id} is withdrawn.` }
+    return {
+      value: { id, status: statusOf(cancelled, deps.clock.now()), cancelled: true },
+      text: `${id} is withdrawn.`,
+    }
   })
 }
 
@@ -104,14 +119,18 @@ async function find({ requests }: Pick<FlowDeps, 'requests'>, id: string): Promi
   return request
 }
 
-/** A request that lapsed counts as expired before a sweep marks it. */
-function shown(request: ApprovalRequest, now: Date): ApprovalRequest {
+/** Returns the status for an operator. A request that lapsed counts as expired before a sweep marks it. */
+function statusOf(request: ApprovalRequest, now: Date): RequestStatus | 'withdrawn' {
+  return request.cancelled === true ? 'withdrawn' : unlapsed(request, now).status
+}
+
+function unlapsed(request: ApprovalRequest, now: Date): ApprovalRequest {
   const lapsed = request.status === 'pending' && request.expires_at <= now
-  const status: RequestStatus = lapsed ? 'expired' : request.status
-  return { ...request, status }
+  return lapsed ? { ...request, status: 'expired' } : request
 }
 
 function presentForOperator({ settings }: Pick<FlowDeps, 'settings'>, request: ApprovalRequest, now: Date) {
   const { account_id, api_key_id, requested_by } = request
-  return { ...presentRequest(shown(request, now), settings.baseUrl), account_id, api_key_id, requested_by }
+  const presented = presentRequest(unlapsed(request, now), settings.baseUrl)
+  return { ...presented, status: statusOf(request, now), account_id, api_key_id, requested_by }
 }

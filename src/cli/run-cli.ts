@@ -382,7 +382,10 @@ function addRequestCommands(requests: Command): void {
   answers<ListRequestsOptions>(
     paged(requests.command('list').description('list requests, newest first'))
       .option(...OWNER)
-      .option('--status <status>', 'pending, approved, rejected or expired'),
+      .option(
+        '--status <status>',
+        'pending, approved, consumed (of the approved), rejected, expired or withdrawn',
+      ),
     async (options) => (await load.requests()).runListRequests(options),
   )
   answers(

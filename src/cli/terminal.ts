@@ -158,6 +158,13 @@ export function oneOf<Word extends string>(words: readonly Word[], text: string,
   throw usageError(`${JSON.stringify(text)} is not a ${what}; choose among ${words.join(', ')}.`)
 }
 
+/** Returns the number from 1 to `most` that an option was given. @throws CliError */
+export function readCount(option: string, text: string, most: number): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  throw usageError(`${option} must be a whole number from 1 to ${most}.`)
+}
+
 /** Makes a handler for `catch` that throws these refusals in words for an operator, and every other error unchanged. */
 export function inWords(words: Partial<Record<RefusalCode, readonly [code: string, message: string]>>) {
   const known: Partial<Record<string, readonly [code: string, message: string]>> = words

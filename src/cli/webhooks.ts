@@ -11,14 +11,13 @@ import {
 import { presentDelivery } from '../http/api/deliveries.ts'
 import { presentListed } from '../http/api/webhooks.ts'
 import { CliError, type CommandResult, inWords, oneLine, table, usageError } from './terminal.ts'
-import { findPerson, type PageOptions, readPage, withService } from './with-service.ts'
+import { accountsOf, findPerson, type PageOptions, readPage, withService } from './with-service.ts'
 
 /** `countersign webhooks list`: lists the webhooks of one account or of all, without their secrets. */
 export function runListWebhooks({ owner }: { owner?: string }): Promise<CommandResult> {
   const list = async (deps: FlowDeps): Promise<CommandResult> => {
-    const owners = owner === undefined ? await deps.users.list() : [await findPerson(deps, owner)]
     const found = []
-    for (const account_id of new Set(owners.map((person) => person.account_id)))
+    for (const account_id of await accountsOf(deps, owner))
       found.push(...(await listWebhooks(deps, account_id)))
     const now = deps.clock.now()
     const data = found.map((one) => ({ ...presentListed(one, now), account_id: one.webhook.account_id }))

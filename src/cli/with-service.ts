@@ -6,7 +6,7 @@ import { shortNameFault } from '../domain/text-check.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createRelay, NO_LOOPS } from '../flow/relay/relay.ts'
-import { CliError, commandLog, usageError } from './terminal.ts'
+import { CliError, commandLog, readCount, usageError } from './terminal.ts'
 
 interface CommandNeeds {
   /** The command may make a store, because it can run before the service was ever started. */
@@ -85,6 +85,15 @@ export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string)
   return user
 }
 
+/** Returns the ids of the accounts that a list is about: the one of this person, or all. @throws CliError */
+export async function accountsOf(
+  deps: Pick<FlowDeps, 'users'>,
+  owner: string | undefined,
+): Promise<Set<string>> {
+  const people = owner === undefined ? await deps.users.list() : [await findPerson(deps, owner)]
+  return new Set(people.map(({ account_id }) => account_id))
+}
+
 /** Returns the address in its normalised spelling. @throws CliError */
 export function checkEmail(address: string): string {
   const email = normaliseEmail(address)
@@ -106,16 +115,13 @@ export interface PageOptions {
   after?: string
 }
 
-const PAGE = 50
+const PAGE = '50'
 const LONGEST_PAGE = 1_000
 
 /** @throws CliError */
-export function readPage({ limit = String(PAGE), after }: PageOptions): {
+export function readPage({ limit = PAGE, after }: PageOptions): {
   limit: number
   after: string | undefined
 } {
-  const number = /^\d{1,4}$/.test(limit) ? Number(limit) : 0
-  if (number < 1 || number > LONGEST_PAGE)
-    throw usageError(`--limit must be a whole number from 1 to ${LONGEST_PAGE}.`)
-  return { limit: number, after }
+  return { limit: readCount('--limit', limit, LONGEST_PAGE), after }
 }

@@ -11,7 +11,7 @@ import { alter, lapse } from '../support/caller.ts'
 import { type CliRun, cli, useDataDir } from '../support/cli.ts'
 import { holding } from '../support/holding.ts'
 import { joinAccount } from '../support/joined.ts'
-import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { databaseUri, startService, TEST_SECRETS, type TestService } from '../support/service.ts'
 
@@ -49,7 +49,9 @@ describe('countersign requests', () => {
     expect(rest.data[0]).toMatchObject({ status: 'expired', requested_by: { key_name: expect.any(String) } })
     expect(idsOf(await json('requests', 'list', '--status', 'pending'))).toEqual([newest, foreign])
     const { stdout } = await run('requests', 'list', '--limit', '1')
-    expect(stdout).toMatch(/^REQUEST +STATUS[^\n]+\nreq_\w+ +pending [^\n\u202e]+\nMore: --after req_\w+\n$/)
+    expect(stdout).toMatch(
+      /^REQUEST +STATUS +CONSUMED[^\n]+\nreq_\w+ +pending [^\n\u202e]+\nMore: --after req_\w+\n$/,
+    )
   })
 
   it('shows a request with its approvers and votes', async () => {
@@ -68,13 +70,41 @@ describe('countersign requests', () => {
     )
   })
 
+  it('tells withdrawn from expired, and what was consumed from what was only approved', async () => {
+    const owner = await setUpOwner(service, 'statuses@example.com')
+    const [lapsed, swept, withdrawn] = [await ask(owner), await ask(owner), await ask(owner)]
+    await lapse(service, lapsed)
+    await lapse(service, swept)
+    await callWithKey(service, owner.key, `/${swept}`)
+    await callWithKey(service, owner.key, `/${withdrawn}/cancel`, {})
+    const [approved, consumed] = [await ask(owner), await ask(owner)]
+    for (const id of [approved, consumed]) await decideByPasskey(owner, id, 'approved')
+    expect((await callWithKey(service, owner.key, `/${consumed}/consume`, {})).status).toBe(200)
+    const list = async (status: string) =>
+      json('requests', 'list', '--owner', 'statuses@example.com', '--status', status)
+    expect(idsOf(await list('expired'))).toEqual([swept, lapsed])
+    expect(idsOf(await list('withdrawn'))).toEqual([withdrawn])
+    expect(idsOf(await list('approved'))).toEqual([consumed, approved])
+    const used = await list('consumed')
+    expect(used.data).toMatchObject([{ id: consumed, status: 'approved', consumed_at: expect.any(String) }])
+    expect((await list('withdrawn')).data).toMatchObject([{ status: 'withdrawn', cancelled: true }])
+    const { consumed_at } = used.data[0]
+    const { stdout } = await run('requests', 'list', '--owner', 'statuses@example.com')
+    const rows = stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3))
+    expect(rows).toContainEqual([consumed, 'approved', consumed_at])
+    expect(rows).toContainEqual([withdrawn, 'withdrawn', expect.any(String)])
+    expect((await run('requests', 'show', consumed)).stdout).toContain(`\nConsumed at ${consumed_at}\n`)
+    expect((await run('requests', 'show', withdrawn)).stdout).toContain(`${withdrawn}  withdrawn\n`)
+    expect((await run('requests', 'list', '--status', 'used')).stderr).toContain('choose among pending')
+  })
+
   it('withdraws a pending one, and says why another cannot be', async () => {
     const id = await ask(one)
-    expect(await json('requests', 'cancel', id)).toEqual({ id, status: 'expired', cancelled: true })
+    expect(await json('requests', 'cancel', id)).toEqual({ id, status: 'withdrawn', cancelled: true })
     const refused = async (...words: string[]) => (await run(...words, '--json')).error()
     expect(await refused('requests', 'cancel', id)).toEqual({
       error: 'not_pending',
-      message: `${id} is expired; only a pending request can be withdrawn.`,
+      message: `${id} is withdrawn; only a pending request can be withdrawn.`,
     })
     const message = 'There is no request req_x; see: countersign requests list'
     expect(await refused('requests', 'show', 'req_x')).toEqual({ error: 'not_found', message })
@@ -205,7 +235,7 @@ describe('countersign demo', () => {
     ).toEqual([
       ['pending', false, false],
       ['approved', false, false],
-      ['expired', false, true],
+      ['withdrawn', false, true],
       ['expired', false, false],
       ['rejected', false, false],
       ['approved', true, false],

@@ -13,6 +13,10 @@ export interface HistoryFilter {
   person_id?: string
   /** A request that has lapsed by the database's clock counts as expired, even while its stored `status` is pending. */
   status?: RequestStatus
+  /** Of the expired ones only those that were withdrawn, or only the others. */
+  withdrawn?: boolean
+  /** Of the approved ones only those that were consumed. */
+  consumed?: true
   api_key_id?: string
   /** Id of the request or of its decision. */
   id?: string
@@ -94,11 +98,13 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
 }
 
 function filterOf(query: HistoryPage): Filter {
-  const { account_id, api_key_id, id, from, to, before } = query
+  const { account_id, api_key_id, id, from, to, before, withdrawn, consumed } = query
   return {
     account_id,
     ...(api_key_id === undefined ? {} : { api_key_id }),
     ...(id === undefined ? {} : { [id.startsWith('dec_') ? 'decision.id' : '_id']: id }),
+    ...(withdrawn === undefined ? {} : { cancelled: withdrawn ? true : { $exists: false } }),
+    ...(consumed === undefined ? {} : { consumed_at: { $exists: true } }),
     ...during('created_at', from, to, before?.created_at),
     ...beforePosition(before),
   }
