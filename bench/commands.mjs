@@ -3,16 +3,12 @@
 // process with a store of its own counts in memory, has a column of its own.
 // Bounded: a fixed number of operations each. Usage: npm run build && node bench/commands.mjs [--list]
 // --list: which commands.
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createServer } from 'node:http'
-import { generateSync, ScureBase32Plugin } from 'otplib'
 import { readConfig } from '../dist/src/config/config.js'
-import { inviteUser } from '../dist/src/flow/joining/invite-user.js'
-import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
-import { startSession } from '../dist/src/flow/people/sessions.js'
 import { createRelay, NO_LOOPS } from '../dist/src/flow/relay/relay.js'
 import { createDeliveryLoop } from '../dist/src/flow/webhooks/send-deliveries.js'
 import { serve } from '../dist/src/serve.js'
+import { newPerson } from './support/person.mjs'
 import { drawSecrets, monitored, silent, startStore } from './support/set-up.mjs'
 
 const ALONE = 12
@@ -67,7 +63,7 @@ function carryOn() {
 
 async function run() {
   const people = []
-  for (let n = 0; n < ACCOUNTS; n += 1) people.push(await newPerson(n))
+  for (let n = 0; n < ACCOUNTS; n += 1) people.push(await newPerson(service.composition, n, origin))
   const [person] = people
   const live = people.map(({ live }) => live)
   const create = (turn, more = {}) =>
@@ -191,83 +187,6 @@ async function atRest() {
     if (open + entries[0] + entries[1] === 0) return seen
   }
   throw new Error('the service does not come to rest')
-}
-
-/** A person with both factors, signed in, with keys of both kinds. */
-async function newPerson(n) {
-  const { user } = await inviteUser(deps, { email: `bench${n}@example.com` }, { kind: 'cli' })
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const credential = randomBytes(16).toString('base64url')
-  const seed = randomBytes(20)
-  const at = new Date(Date.now() - 3_600_000)
-  const passkey = {
-    id: `pky_${n}`,
-    credential_id: credential,
-    public_key: coseKey(publicKey).toString('base64url'),
-    algorithm: -7,
-    name: 'Bench',
-    counter: 0,
-    transports: [],
-    backup_eligible: false,
-    synced: false,
-    created_at: at,
-    last_used_at: null,
-    suspended_at: null,
-  }
-  const totp = {
-    sealed_seed: deps.vault.seal(seed, `totp:${user.id}`),
-    confirmed_at: at,
-    last_step: 0,
-    failures: 0,
-    locked_until: null,
-    locks: 0,
-    disabled_at: null,
-  }
-  const factors = { passkeys: [passkey], totp, enrolled_at: at }
-  await connection.collection('users').updateOne({ _id: user.id }, { $set: factors })
-  await connection.collection('accounts').updateOne({ _id: user.account_id }, { $set: { monthly_quota: 0 } })
-  const key = (sandbox) =>
-    createApiKey(deps, { accountId: user.account_id, name: 'Bench', sandbox }, { kind: 'cli' })
-  const found = await deps.users.find(user.id)
-  const { token } = await startSession(deps, found, { address: '127.0.0.1', user_agent: 'bench' }, 'bench')
-  return {
-    session: token,
-    live: (await key(false)).raw_key,
-    sandbox: (await key(true)).raw_key,
-    assert: ({ challenge }) => assertion(challenge, credential, privateKey),
-    code: () => generateSync({ secret: new ScureBase32Plugin().encode(seed, { padding: false }) }),
-  }
-}
-
-/** CBOR of an ES256 key (RFC 9053 §7.1). */
-function coseKey(publicKey) {
-  const { x, y } = publicKey.export({ format: 'jwk' })
-  const bytes = (text) => Buffer.concat([Buffer.from([0x58, 0x20]), Buffer.from(text, 'base64url')])
-  return Buffer.concat([
-    Buffer.from([0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21]),
-    bytes(x),
-    Buffer.from([0x22]),
-    bytes(y),
-  ])
-}
-
-function assertion(challenge, id, privateKey) {
-  const client = JSON.stringify({ type: 'webauthn.get', challenge, origin, crossOrigin: false })
-  const hash = (bytes) => createHash('sha256').update(bytes).digest()
-  // User present and verified; no counter.
-  const data = Buffer.concat([hash('localhost'), Buffer.from([0x05, 0, 0, 0, 0])])
-  const signature = sign('sha256', Buffer.concat([data, hash(client)]), privateKey)
-  return {
-    id,
-    rawId: id,
-    type: 'public-key',
-    clientExtensionResults: {},
-    response: {
-      clientDataJSON: Buffer.from(client).toString('base64url'),
-      authenticatorData: data.toString('base64url'),
-      signature: signature.toString('base64url'),
-    },
-  }
 }
 
 /** An address of its own each time: the limits are not what is measured here. */

@@ -119,7 +119,6 @@ function request(n, status = statusOf(n)) {
             approver: vote.approver,
             decided_at: at,
             comment: null,
-            receipt,
           },
         }
       : {}),
@@ -141,9 +140,9 @@ function entries(n) {
       subject: `req_${padded(n)}`,
       detail: { result: 'ok', text: 'y'.repeat(60) },
     },
-    salt: hex(16),
-    content_sha256: hex(32),
-    hash: hex(32),
+    salt: randomBytes(32),
+    content_sha256: randomBytes(32),
+    hash: randomBytes(32),
   }))
 }
 

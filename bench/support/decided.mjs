@@ -9,6 +9,7 @@ import { GENESIS, linkEntry } from '../../dist/src/signing/audit-chain.js'
 import { canonicalize } from '../../dist/src/signing/canonical.js'
 import { actionHash, nonceOf } from '../../dist/src/signing/commitment.js'
 import { newSigningKey } from '../../dist/src/signing/keys.js'
+import { createAuditTrail } from '../../dist/src/store/audit/audit-trail.js'
 
 const BATCH = 500
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
@@ -60,8 +61,7 @@ function chain() {
         head = record
         return record
       })
-      const documents = records.map(({ seq, ...rest }) => ({ _id: seq, ...rest }))
-      await connection.collection('audit_log').insertMany(documents)
+      await createAuditTrail(connection).insert(records)
     },
   }
 }
@@ -166,5 +166,5 @@ function decide(rid, asked, { who, key, secret }) {
   }
   const voter = { user_id: who.user, on_behalf_of: who.user }
   const vote = { decision_id, ...voter, ...said, at, comment: null, intent_json, evidence, receipt }
-  return { vote, decision: { id: decision_id, ...said, decided_at: at, comment: null, receipt } }
+  return { vote, decision: { id: decision_id, ...said, decided_at: at, comment: null } }
 }

@@ -66,7 +66,8 @@ const FIELDS: ReadonlySet<string> = new Set(['seq', 'entry', 'salt', 'content_sh
 
 function linkHash(previous: string, seq: number, content: string): string {
   const bytes = Buffer.alloc(72)
-  bytes.write(previous, 0, 32, 'hex')
+  // The record before may have been altered to hold anything.
+  bytes.write(String(previous), 0, 32, 'hex')
   bytes.writeBigUInt64BE(BigInt(seq), 32)
   bytes.write(content, 40, 32, 'hex')
   return createHash('sha256').update(bytes).digest('hex')

@@ -15,6 +15,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { packagePath } from '../../src/config/package-path.ts'
+import { declaredIndexes } from '../../src/store/schema/indexes.ts'
 import { SCHEMA_VERSION } from '../../src/store/schema/migrations.ts'
 import { cli } from '../support/cli.ts'
 import { assertWith, expectStatus } from '../support/enrolled.ts'
@@ -105,6 +106,11 @@ it.each(readdirSync(STORES))(
     const service = await serveOn(folder)
     onTestFinished(() => service.close())
     const key = note.key
+    const { connection } = service.composition
+    for (const { collection, indexes } of declaredIndexes(connection)) {
+      const names = (await connection.collection(collection).indexes()).map(({ name }) => name)
+      expect(names.sort()).toEqual(['_id_', ...indexes.map(({ name }) => name)].sort())
+    }
     expect(await verifyOf({ service, key }, note.decided)).toEqual({
       ...note.verified,
       verified_at: expect.any(String),

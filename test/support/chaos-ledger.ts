@@ -3,6 +3,8 @@ import { onTestFinished, vi } from 'vitest'
 import type { AuditRecord } from '../../src/domain/audit.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { Delivery } from '../../src/domain/webhook.ts'
+import { type RecordDocument, toRecord } from '../../src/store/audit/audit-trail.ts'
+import { type RequestDocument, requestOf } from '../../src/store/requests/request-schema.ts'
 import { patienceFor } from './patience.ts'
 
 type Stored<T> = Omit<T, 'id'> & { _id: string }
@@ -30,10 +32,11 @@ export async function useDatabase(uri: string): Promise<Db> {
 /** Reads it all. */
 export async function readLedger(db: Db): Promise<Ledger> {
   const all = <T extends object>(name: string) => db.collection(name).find<T>({}).toArray()
-  const records = db.collection('audit_log').find<Omit<AuditRecord, 'seq'> & { _id: number }>({})
-  const trail = (await records.sort({ _id: 1 }).toArray()).map(({ _id: seq, ...rest }) => ({ seq, ...rest }))
+  const records = db.collection<RecordDocument>('audit_log').find({}).sort({ _id: 1 })
+  const trail = (await records.toArray()).map(toRecord)
+  const requests = await all<RequestDocument>('requests')
   return {
-    requests: await all('requests'),
+    requests: requests.map((document) => ({ ...requestOf(document), _id: document._id })),
     deliveries: await all('deliveries'),
     trail,
     keys: await all('api_keys'),

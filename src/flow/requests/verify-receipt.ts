@@ -4,7 +4,7 @@ import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { DecisionIntent } from '../../domain/intent.ts'
 import type { ReceiptPayload } from '../../domain/receipt.ts'
-import type { ApprovalRequest, RequestStatus, Vote } from '../../domain/request.ts'
+import type { ApprovalRequest, Decision, RequestStatus, Vote } from '../../domain/request.ts'
 import type { Verdict } from '../../domain/views.ts'
 import { toBase64, toBase64Url } from '../../signing/base64.ts'
 import { actionHash, nonceOf } from '../../signing/commitment.ts'
@@ -192,7 +192,10 @@ export const SIGNED_FIELDS = [
   'decision',
   'erased_at',
 ] as const satisfies readonly (keyof ApprovalRequest)[]
-export type Signed = Pick<ApprovalRequest, 'id' | (typeof SIGNED_FIELDS)[number]>
+/** As stored: the receipt of the closing vote is that of the decision, which has a second copy in old requests alone. */
+export type Signed = Pick<ApprovalRequest, 'id' | Exclude<(typeof SIGNED_FIELDS)[number], 'decision'>> & {
+  decision?: Pick<Decision, 'id'> & Partial<Pick<Decision, 'receipt'>>
+}
 
 /**
  * Recomputes what the votes of a request commit to, and checks the signatures of the votes that have one.
@@ -216,8 +219,10 @@ export async function alteredPart(
     const part = departsFromPayload(request, vote, result.payload)
     if (part !== undefined) return part
   }
-  const closing = votes.find(({ decision_id }) => decision_id === decision?.id)
-  return decision === undefined || isDeepStrictEqual(decision.receipt, closing?.receipt)
+  if (decision === undefined) return undefined
+  const closing = votes.find(({ decision_id }) => decision_id === decision.id)?.receipt
+  if (closing === undefined) return 'receipt'
+  return decision.receipt === undefined || isDeepStrictEqual(decision.receipt, closing)
     ? undefined
     : 'receipt'
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { mongo } from 'mongoose'
+import { type RecordDocument, toRecord } from '../audit/audit-trail.ts'
 import { readHello } from '../clock.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { readSchema } from '../schema/prepare-schema.ts'
@@ -28,7 +29,7 @@ export async function surveyStore(
   const { kind, ...rest } = known
   const recordAt = (end: 1 | -1) =>
     connection
-      .collection<{ _id: number; hash: string }>('audit_log')
+      .collection<RecordDocument>('audit_log')
       .findOne({ _id: { $gte: 1 } }, { sort: { _id: end }, ...within(session) })
   const collections: Manifest['collections'] = []
   for (const name of await archivedCollections(connection)) {
@@ -41,8 +42,8 @@ export async function surveyStore(
     countersign_archive: 1,
     ...rest,
     schema_version: await readSchema(connection),
-    store: { kind, id: first?.hash ?? null },
-    audit_head: head === null ? null : { seq: head._id, hash: head.hash },
+    store: { kind, id: first === null ? null : toRecord(first).hash },
+    audit_head: head === null ? null : { seq: head._id, hash: toRecord(head).hash },
     collections,
   }
 }

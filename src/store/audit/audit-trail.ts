@@ -4,27 +4,32 @@ import { given } from '../../domain/given.ts'
 import type { AuditTrail } from '../../ports/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { isDuplicateKey } from '../mongo/failures.ts'
-import { number, part, text } from '../mongo/fields.ts'
+import { number, part } from '../mongo/fields.ts'
 import { beyond, during } from '../mongo/filters.ts'
 
-type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
+/** The fields of a record that are 32 bytes: stored as such, where schema versions before 14 stored 64 hex digits. */
+const HASHES = ['salt', 'content_sha256', 'hash'] as const
+
+/** A record as it is read; its fields may have any form if it was altered. */
+export type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 
 const recordSchema = new Schema<RecordDocument>(
   {
     _id: number,
     entry: part,
-    salt: String,
-    content_sha256: text,
-    hash: text,
+    salt: Buffer,
+    content_sha256: Buffer,
+    hash: Buffer,
   },
   STRICT_SCHEMA,
 )
 // Sparse: erased records have no `eid`, and must not collide with one another.
 recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
-recordSchema.index({ 'entry.account_id': 1, _id: -1 })
-recordSchema.index({ 'entry.account_id': 1, 'entry.at': -1, _id: -1 })
-recordSchema.index({ 'entry.subject': 1, _id: -1 })
-recordSchema.index({ 'entry.type': 1, _id: -1 })
+// Ascending, as those of requests.
+recordSchema.index({ 'entry.account_id': 1, _id: 1 })
+recordSchema.index({ 'entry.account_id': 1, 'entry.at': 1, _id: 1 })
+recordSchema.index({ 'entry.subject': 1, _id: 1 })
+recordSchema.index({ 'entry.type': 1, _id: 1 })
 
 /** Ids of records: a foreign document has another kind of id, and an id too large for a successor must not become the head. */
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
@@ -36,6 +41,7 @@ const NO_HEAD = 'the last document of the audit trail is not a record; run: coun
 export function createAuditTrail(connection: StoreConnection): AuditTrail {
   const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
   const collection = connection.collection<RecordDocument>(model.collection.name)
+  const added = connection.collection<{ _id: number }>(model.collection.name)
   const find: Find = async (filter, sort, limit) => {
     // One batch: the default of 101 would take two commands.
     const options = { sort, limit, batchSize: limit + 1 }
@@ -45,8 +51,9 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
     async head() {
       const newest = collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1)
       const [last] = await newest.toArray()
-      if (last !== undefined && !/^[0-9a-f]{64}$/.test(String(last.hash))) throw new Error(NO_HEAD)
-      return last && toRecord(last)
+      const head = last && toRecord(last)
+      if (head !== undefined && !/^[0-9a-f]{64}$/.test(head.hash)) throw new Error(NO_HEAD)
+      return head
     },
     async known(eids) {
       const wanted = { 'entry.eid': { $in: [...eids] } }
@@ -57,7 +64,7 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
     async insert(records) {
       if (records.length === 0) return 0
       try {
-        await collection.insertMany(records.map(toDocument), { ordered: true })
+        await added.insertMany(records.map(toDocument), { ordered: true })
         return records.length
       } catch (error) {
         if (error instanceof mongo.MongoBulkWriteError && isDuplicateKey(error)) return error.insertedCount
@@ -91,11 +98,19 @@ function createList(find: Find): AuditTrail['list'] {
   }
 }
 
-function toDocument({ seq, ...rest }: AuditRecord): RecordDocument {
-  return { _id: seq, ...rest }
+/** Makes the document of a record that was linked to the trail just now. */
+function toDocument({ seq, entry, ...hashes }: AuditRecord): { _id: number } {
+  const bytes = Object.entries(hashes).map(([name, hex]) => [name, new mongo.Binary(Buffer.from(hex, 'hex'))])
+  return { _id: seq, ...given({ entry }), ...Object.fromEntries(bytes) }
 }
 
-/** Keeps unknown fields: a check of the trail must see them. */
-function toRecord({ _id, ...rest }: RecordDocument): AuditRecord {
-  return { seq: _id, ...rest }
+/** Keeps unknown fields and foreign values: a check of the trail must see them. */
+export function toRecord({ _id, ...rest }: RecordDocument): AuditRecord {
+  const record = { seq: _id, ...rest }
+  for (const name of HASHES) {
+    const value: unknown = record[name]
+    if (value instanceof mongo.Binary && value.sub_type === 0 && value.position === 32)
+      record[name] = value.toString('hex')
+  }
+  return record
 }

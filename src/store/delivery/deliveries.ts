@@ -49,7 +49,8 @@ deliverySchema.index({ event_id: 1, target_key: 1 }, { unique: true })
 // With host and account, so that a claim skips the backlog of busy ones without reading its documents.
 makeQueue(deliverySchema, 'open_by_time_and_receiver', ['host', 'account_id'])
 indexResting(deliverySchema, RESTING)
-deliverySchema.index({ target_key: 1, account_id: 1, created_at: -1, _id: -1 })
+// Ascending, as those of requests.
+deliverySchema.index({ target_key: 1, account_id: 1, created_at: 1, _id: 1 })
 // Partial, not sparse: a sparse compound index holds every document with any of its fields, here every delivery.
 deliverySchema.index(
   { request_id: 1, created_at: -1, _id: -1 },

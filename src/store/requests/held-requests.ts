@@ -1,8 +1,7 @@
 import mongoose from 'mongoose'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { UNEXPIRED } from '../mongo/filters.ts'
-import { recordOf } from '../mongo/record.ts'
-import type { RequestDocument } from './request-schema.ts'
+import { type RequestDocument, requestOf } from './request-schema.ts'
 
 const { trusted } = mongoose
 
@@ -23,7 +22,7 @@ export function heldReads(model: mongoose.Model<RequestDocument>) {
     /** Returns requests that this restore holds, the first to expire first. */
     async held(restore: string, kind: HeldKind, limit: number): Promise<ApprovalRequest[]> {
       const query = model.find(heldBy(restore, kind)).sort({ expires_at: 1 }).limit(limit)
-      return (await query.lean<RequestDocument[]>()).map(recordOf)
+      return (await query.lean<RequestDocument[]>()).map(requestOf)
     },
     countHeld: (restore: string, kind: HeldKind): Promise<number> =>
       model.countDocuments(heldBy(restore, kind)),

@@ -5,8 +5,7 @@ import { deleteEach, deleteThese } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { beyond, type ListPosition, OLDEST_FIRST } from '../mongo/filters.ts'
 import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
-import { recordOf } from '../mongo/record.ts'
-import type { RequestDocument } from './request-schema.ts'
+import { type RequestDocument, requestOf } from './request-schema.ts'
 
 const { trusted } = mongoose
 
@@ -65,7 +64,7 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
       // A request was made before it expired; the bound lets the index end the search.
       const filter = { account_id, ...ended, ...place, ...(erased ? {} : { erased_at: null }) }
       const query = model.find({ ...filter, created_at: trusted({ $lte: until }) })
-      return (await query.sort(OLDEST_FIRST).limit(limit).lean<RequestDocument[]>()).map(recordOf)
+      return (await query.sort(OLDEST_FIRST).limit(limit).lean<RequestDocument[]>()).map(requestOf)
     },
     /**
      * Erases the texts of these requests, unless one is pending, was erased already, or has something that no one else has taken
@@ -170,7 +169,7 @@ function erasingUpdate({ request, audit, at, how }: Erasure): object {
     context_sha256: NO_CONTEXT.sha256,
     requested_by: { key_name: ERASED, account_name: ERASED },
     votes: votes.map(withoutTexts),
-    ...(decision === undefined ? {} : { decision: { ...decision, comment: null } }),
+    ...(decision === undefined ? {} : { 'decision.comment': null }),
   }
   const $unset = Object.fromEntries(GONE.map((field) => [field, 1]))
   const moved = how === 'shown' ? { $inc: { version: 1 }, $currentDate: { moved_at: true } } : {}

@@ -2,8 +2,7 @@ import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
 import type { Clock } from '../../ports/ports.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { beforePosition, during, type ListPosition, mergeNewest, NEWEST_FIRST } from '../mongo/filters.ts'
-import { recordOf } from '../mongo/record.ts'
-import type { RequestDocument } from './request-schema.ts'
+import { type RequestDocument, requestOf } from './request-schema.ts'
 import { partsOfStatus } from './requests.ts'
 
 /** Selects requests of one account. */
@@ -65,7 +64,7 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
     page: (query: HistoryPage): Promise<ApprovalRequest[]> =>
       find(query, async (filter, limit) => {
         const found = await collection.find(filter).sort(NEWEST_FIRST).limit(limit).toArray()
-        return found.map(recordOf)
+        return found.map(requestOf)
       }),
     /** Reads the same page as `page`, in outline. */
     outlines: (query: HistoryPage): Promise<RequestOutline[]> =>

@@ -19,11 +19,11 @@ import {
   UNEXPIRED,
 } from '../mongo/filters.ts'
 import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.ts'
-import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
+import { documentOf } from '../mongo/record.ts'
 import { createInserter, createLookup } from '../mongo/shared-commands.ts'
 import { heldReads, notHeld } from './held-requests.ts'
 import { attentionReads } from './quotas.ts'
-import { type RequestDocument, requestSchema } from './request-schema.ts'
+import { type RequestDocument, requestOf, requestSchema } from './request-schema.ts'
 
 const { trusted } = mongoose
 
@@ -76,7 +76,7 @@ export function createRequestStore(
     ...writes(connection, model, wake, holding),
     /** Finds the request that has this mark, whatever its state. */
     async findMarked(mark: Mark, sha256: string): Promise<ApprovalRequest | undefined> {
-      return recordIn(await byMark[mark](sha256))
+      return requestIn(await byMark[mark](sha256))
     },
     /** @returns false when its id or a mark is taken */
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
@@ -95,16 +95,16 @@ function reads(
 ) {
   return {
     async find(id: string): Promise<ApprovalRequest | undefined> {
-      return recordIn(await lookup(id))
+      return requestIn(await lookup(id))
     },
     /** Finds the request whose decision has this id (`dec_…`). */
     async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
-      return recordIn(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
+      return requestIn(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
     },
     /** Returns those of these requests that exist. */
     async findMany(ids: readonly string[]): Promise<ApprovalRequest[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }).batchSize(ids.length + 1)
-      return (await query.lean<RequestDocument[]>()).map(recordOf)
+      return (await query.lean<RequestDocument[]>()).map(requestOf)
     },
     /** Lists newest first. A request lapsed by the database's clock counts as expired, even if its stored `status` is pending. */
     async list({ api_key_id, status, limit, before }: ListQuery): Promise<ApprovalRequest[]> {
@@ -112,7 +112,7 @@ function reads(
       for (const part of partsOfStatus(status, clock.now())) {
         const filter = { api_key_id, ...part, ...beforePosition(before) }
         const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<RequestDocument[]>()
-        reads.push(found.map(recordOf))
+        reads.push(found.map(requestOf))
       }
       return mergeNewest(reads, limit)
     },
@@ -124,7 +124,7 @@ function reads(
     async pendingFor(who: InboxScope, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
       const filter = { ...waitingFor(who), $and: [endingAfter(after)] }
       const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
-      return found.map(recordOf)
+      return found.map(requestOf)
     },
     /**
      * Returns pending requests with a vote that the person cast, also as a delegate, the first to expire first. It looks through
@@ -159,6 +159,10 @@ function reads(
       return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
     },
   }
+}
+
+function requestIn(document: RequestDocument | null | undefined): ApprovalRequest | undefined {
+  return document === null || document === undefined ? undefined : requestOf(document)
 }
 
 /** From this many changes on, `movedBetween` gives up. */
@@ -202,7 +206,7 @@ function dueReads(model: RequestModel, holding: Holding) {
       .find(filter)
       .sort({ [by]: 1 })
       .limit(limit)
-    return (await query.lean<RequestDocument[]>()).map(recordOf)
+    return (await query.lean<RequestDocument[]>()).map(requestOf)
   }
   const next = async (filter: Filter, by: Time): Promise<Date | undefined> => {
     const query = model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
@@ -260,7 +264,7 @@ function createUpdate(connection: StoreConnection, model: RequestModel, wake: Wa
     const after = { returnDocument: 'after' } as const
     const changed = await collection.findOneAndUpdate({ ...where }, { ...what }, after)
     if (changed !== null) wake({ outboxOf: 'requests', document: changed })
-    return recordIn(changed)
+    return requestIn(changed)
   }
 }
 
@@ -353,7 +357,11 @@ function settledReminder(
 
 function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocument> {
   const set: Record<string, unknown> = { status: change.status }
-  if (change.decision !== undefined) set.decision = change.decision
+  if (change.decision !== undefined) {
+    // The vote has the receipt.
+    const { receipt: _, ...decision } = change.decision
+    set.decision = decision
+  }
   if (change.callback !== undefined) set.callback = change.callback
   if (change.decided_after !== undefined) set.decided_after = change.decided_after
   if (change.signed_votes !== undefined) set.votes = change.signed_votes

@@ -1,3 +1,4 @@
+import { mongo } from 'mongoose'
 import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
@@ -64,9 +65,13 @@ describe('T85: the check of the trail', () => {
       { salt: '0'.repeat(64) },
       { content_sha256: '0'.repeat(64) },
       { hash: '0'.repeat(64) },
+      { salt: new mongo.Binary(Buffer.alloc(32)) },
+      { content_sha256: new mongo.Binary(Buffer.alloc(32)) },
+      { hash: new mongo.Binary(Buffer.alloc(32)) },
     ]
-    for (const seq of SEQS) {
-      const $set = edits[seq % edits.length] ?? {}
+    // Every edit, and every record at least once.
+    for (const [index, $set] of edits.entries()) {
+      const seq = (index % COUNT) + 1
       await log.updateOne({ _id: seq }, { $set })
       const report = await check()
       expect(report.firstBad, `record ${seq}, ${JSON.stringify($set)}`).toBe(seq)
@@ -76,6 +81,9 @@ describe('T85: the check of the trail', () => {
       await log.insertOne({ _id, ...rest })
     }
     expect((await check()).found).toBe(0)
+    const otherType = new mongo.Binary(Buffer.from(String(records[4]?.hash), 'hex'), 128)
+    await log.updateOne({ _id: 5 }, { $set: { hash: otherType } })
+    expect((await check()).firstBad).toBe(5)
   })
 
   it('names the record that was deleted; the last one only if its head is known', async () => {

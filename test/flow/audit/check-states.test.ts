@@ -198,9 +198,11 @@ describe('T86: the check finds', () => {
       ['intent', { votes: [{ ...vote, intent_json }] }],
       ['intent', { votes: [{ ...unsigned, intent_json: ofAnother }] }],
       ['action', { votes: [unsigned], action: 'Something else' }],
-      ['receipt', { votes: [{ ...vote, receipt: elsewhere.decision.receipt }] }],
-      ['receipt', { decision: { ...request.decision, receipt: elsewhere.decision.receipt } }],
+      ['receipt', { votes: [{ ...vote, receipt: elsewhere.votes[0].receipt }] }],
+      ['receipt', { decision: { ...request.decision, receipt: elsewhere.votes[0].receipt } }],
+      ['receipt', { decision: elsewhere.decision }],
       ['receipt', { votes: [{ ...vote, receipt: 'none' }] }],
+      ['receipt', { votes: [unsigned] }],
     ] as const
     for (const [part, change] of spoilt) {
       await alter(service, 'requests', id, change)
@@ -208,6 +210,8 @@ describe('T86: the check finds', () => {
       expect(await findings()).toEqual([{ ...found, seq: expect.any(Number) }])
       await requests.replaceOne({ _id: id }, request)
     }
+    // As schema versions before 14 stored it.
+    await alter(service, 'requests', id, { 'decision.receipt': vote.receipt })
     expect(await findings()).toEqual([])
   })
 

@@ -113,7 +113,6 @@ describe('an undecided request', () => {
 })
 
 describe('a tampered store', () => {
-  const receipt = 'decision.receipt'
   const flip = (text: unknown) => {
     const bytes = Buffer.from(String(text), 'base64')
     bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0)
@@ -123,20 +122,17 @@ describe('a tampered store', () => {
     [
       'another payload',
       (now) => ({
-        [`${receipt}.canonical_payload`]: String(now.canonical_payload).replace('"approved"', '"rejected"'),
+        'receipt.canonical_payload': String(now.canonical_payload).replace('"approved"', '"rejected"'),
       }),
     ],
-    ['a payload with a blank', (now) => ({ [`${receipt}.canonical_payload`]: `${now.canonical_payload} ` })],
-    ['no JSON as payload', () => ({ [`${receipt}.canonical_payload`]: '{' })],
-    [
-      'an empty signature of zeros',
-      () => ({ [`${receipt}.signature`]: Buffer.alloc(64).toString('base64') }),
-    ],
-    ['one bit of the signature', (now) => ({ [`${receipt}.signature`]: flip(now.signature) })],
-    ['a signature that is no base64', () => ({ [`${receipt}.signature`]: '*' })],
-    ['a short signature', () => ({ [`${receipt}.signature`]: 'AAAA' })],
-    ['an unknown kid', () => ({ [`${receipt}.public_key_id`]: 'x'.repeat(43) })],
-    ['the kid of the live key', () => ({ [`${receipt}.public_key_id`]: liveKid() })],
+    ['a payload with a blank', (now) => ({ 'receipt.canonical_payload': `${now.canonical_payload} ` })],
+    ['no JSON as payload', () => ({ 'receipt.canonical_payload': '{' })],
+    ['an empty signature of zeros', () => ({ 'receipt.signature': Buffer.alloc(64).toString('base64') })],
+    ['one bit of the signature', (now) => ({ 'receipt.signature': flip(now.signature) })],
+    ['a signature that is no base64', () => ({ 'receipt.signature': '*' })],
+    ['a short signature', () => ({ 'receipt.signature': 'AAAA' })],
+    ['an unknown kid', () => ({ 'receipt.public_key_id': 'x'.repeat(43) })],
+    ['the kid of the live key', () => ({ 'receipt.public_key_id': liveKid() })],
     ['another action', () => ({ action: 'Delete production' })],
     ['another context', () => ({ context_json: '{"amount":1}' })],
     ['another context with its hash', () => ({ context_json: '{}', context_sha256: 'f'.repeat(64) })],
@@ -155,11 +151,19 @@ describe('a tampered store', () => {
       .publicRecords()
       .find((key) => key.purpose === 'decision')?.kid
 
-  it.each(cases)('says valid: false to %s', async (_what, change) => {
+  const places = [
+    ['of the vote', 'votes.0.receipt'],
+    ['that a decision had before schema version 14', 'decision.receipt'],
+  ] as const
+  it.each(
+    cases.flatMap(([what, change]) => places.map(([whose, path]) => [what, whose, path, change] as const)),
+  )('says valid: false to %s; the receipt is the one %s', async (_what, _whose, path, change) => {
     const id = await decidedId(service, caller, { context: { amount: 2 } })
-    const document = Object(await stored(service, 'requests').findOne({ _id: id }))
-    const now = { ...document.decision.receipt, intent: document.votes[0].intent_json }
-    await alter(service, 'requests', id, change(now))
+    const [vote] = Object(await stored(service, 'requests').findOne({ _id: id })).votes
+    if (path === 'decision.receipt') await alter(service, 'requests', id, { [path]: vote.receipt })
+    const changes = Object.entries(change({ ...vote.receipt, intent: vote.intent_json }))
+    const placed = changes.map(([field, value]) => [field.replace(/^receipt/, path), value])
+    await alter(service, 'requests', id, Object.fromEntries(placed))
     const { status, body } = await verify(id)
     expect(status).toBe(200)
     expect(body).toMatchObject({
