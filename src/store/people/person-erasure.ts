@@ -1,5 +1,5 @@
 import { ERASED, type Vote } from '../../domain/request.ts'
-import { deleteEach, updateEach } from '../mongo/bulk-writes.ts'
+import { deleteEach, deleteThese, updateEach } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 
 /** The person whose traces are looked for. `chat`: identities (`identityKey`) that they had linked. */
@@ -101,6 +101,13 @@ function deletions(connection: StoreConnection) {
       const links = chat.flatMap((key) => ['link', 'browser', 'channel'].map((kind) => `${kind}:${key}`))
       await deleteEach(of('chat_links'), { $or: [{ user_id: id }, { _id: { $in: links } }] })
       await deleteEach(of('chat_conversations'), conversations(email, chat))
+      // The marks of the last minutes' messages: their ids are the platform's, and may hold the person's.
+      const seen = await of('chat_seen')
+        .find({}, { projection: { _id: 1 } })
+        .toArray()
+      const people = chat.map((key) => key.split(':').slice(2).join(':'))
+      const marks = seen.map(({ _id }) => _id).filter((mark) => people.some((one) => mark.includes(one)))
+      await deleteThese(of('chat_seen'), marks)
       const tries = chat.flatMap((key) => [`chat-look:${key}`, `chat-link:${key}`])
       await deleteEach(of('attempts'), { _id: { $in: [...tries, `backup-code:${id}`, counted] } })
     },

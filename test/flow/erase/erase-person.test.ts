@@ -1,3 +1,4 @@
+import { createECDH, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { erasePerson } from '../../../src/flow/erase/erase-person.ts'
@@ -13,6 +14,7 @@ import { holding } from '../../support/holding.ts'
 import { newMember } from '../../support/invited.ts'
 import { ask, callWithKey, decideByPasskey, proofFor, setUpOwner } from '../../support/live.ts'
 import type { TestService } from '../../support/service.ts'
+import { linkTo, personNumber } from '../../support/teams-service.ts'
 
 let setting: BothChats
 let service: TestService
@@ -62,7 +64,10 @@ it('a voter in the account of another: what they said and who they were goes, wh
     [],
   )
   await alter(service, 'accounts', account, { 'policy.approvers': [ann.userId] })
-  const id = await ask(boss, { action: 'Open the gate' })
+  const inTenant = personNumber(setting.teams, 3)
+  await linkTo(setting.teams, { id: ann.userId }, inTenant)
+  await setting.teams.driver.installation(inTenant, 'add')
+  const id = await ask(boss, { action: 'Open the gate', notify: { member: 'ann.smith@example.com' } })
   expect(await erasePerson(deps, 'ann.smith@example.com', CLI)).toMatchObject({
     refused: 'pending',
     ids: [id],
@@ -71,10 +76,19 @@ it('a voter in the account of another: what they said and who they were goes, wh
   const headers = { 'X-Forwarded-For': '203.0.113.77', 'User-Agent': 'AnnBrowser/1' }
   const vote = { decision: 'approved', comment: 'ANN-COMMENT', passkey }
   expectStatus(await ann.browser.post(`/api/v1/approvals/${id}/decision`, vote, { headers }), 200)
+  const subscription = {
+    endpoint: 'https://push.example.com/ANN-ENDPOINT',
+    keys: {
+      p256dh: createECDH('prime256v1').generateKeys('base64url'),
+      auth: randomBytes(16).toString('base64url'),
+    },
+  }
+  const device = { subscription, name: 'ANN-BROWSER' }
+  expectStatus(await ann.browser.post('/api/v1/me/push', device, { headers }), 201)
   const before = Object(await (await callWithKey(service, boss.key, `/${id}`)).json())
   expect(before.decision.comment).toBe('ANN-COMMENT')
   expect(await findings()).toEqual([])
-  expect(await holding(service, '203.0.113.77')).toEqual(['audit_log'])
+  expect(await holding(service, '203.0.113.77')).toEqual(['audit_log', 'cards'])
 
   expect(await erasePerson(deps, 'ann.smith@example.com', CLI, true)).toMatchObject({
     user: { email: 'ann.smith@example.com' },
@@ -83,6 +97,8 @@ it('a voter in the account of another: what they said and who they were goes, wh
   await erase(ann.userId)
   await expectNowhere([
     'ann.smith@example.com',
+    inTenant.id,
+    'ANN-BROWSER',
     'Ann Smithsonian',
     'ANN-COMMENT',
     '203.0.113.77',
@@ -90,7 +106,11 @@ it('a voter in the account of another: what they said and who they were goes, wh
   ])
   expect(await findings()).toEqual([])
   const left = Object(await (await callWithKey(service, boss.key, `/${id}`)).json())
-  expect(left).toEqual({ ...before, decision: { ...before.decision, comment: null } })
+  expect(left).toEqual({
+    ...before,
+    decision: { ...before.decision, comment: null },
+    notify: { member: '[erased]' },
+  })
   expect(await verify(id)).toMatchObject({ valid: true, decision: 'approved' })
   const keys = deps.keys.ring().publicRecords()
   expect(verifyReceiptJson(before, keys)).toMatchObject({ valid: true, checked: { action: 'full' } })
