@@ -1,18 +1,18 @@
 import {
   Expired,
   Invalid,
-  Mismatch,
+  mismatch,
   Pending,
   Refused,
   Rejected,
-  Sandbox,
-  Unreachable,
-  Used,
+  sandbox,
+  unreachable,
+  used,
   Withdrawn,
 } from './errors.ts'
-import { canonicalText, copyJson, digest, type Json } from './json.ts'
+import { copyJson, digest, type Json, type JsonObject } from './json.ts'
 import type { Schemas } from './rest.ts'
-import { type Body, type Limits, type Peer, send, sleep } from './send.ts'
+import { type Body, type Limits, now, type Peer, send, sleep } from './send.ts'
 
 /** The service, and whether the sandbox's word counts. */
 export interface Approvals extends Peer {
@@ -67,12 +67,12 @@ export interface Approval {
   id: string
   /** What was approved: run exactly this. */
   action: string
-  context: { readonly [name: string]: Json }
+  context: JsonObject
   /** The whole answer of the service, with the signed receipt: for `@countersign/client/verify`. */
   receipt: Schemas['ApprovedApproval']
   /**
    * Uses the approval, once. Call it last before acting, and act only if it returns.
-   * @throws Used, Mismatch, Sandbox, Expired, Refused; Unreachable, after which it may be called again
+   * @throws Used, Mismatch, Sandbox, Refused; Unreachable, after which it may be called again
    */
   use(limits?: Patience): Promise<Use>
 }
@@ -86,45 +86,35 @@ export type Outcome =
   | { status: 'used'; id: string; at: string }
   | { status: 'pending'; id: string; reviewUrl: string; resume: string }
 
-/** Seconds that one wait stays open. */
-const ROUND = 25
-
-/** ms between looks at a request whose wait is not held open. */
-const LOOK = 3_000
+/** A request that is being waited for; `content` is the digest of the action and context that it must have. */
+interface Open extends Limits {
+  id: string
+  content: string | undefined
+}
 
 const API = '/api/v1/approvals/'
 
 /** Asks a person, and waits. @throws Invalid, Sandbox, Refused, Unreachable, Mismatch, or the signal's reason */
 export async function ask(peer: Approvals, question: Question): Promise<Outcome> {
-  const { action, ttlSeconds, fields, onAsked, signal } = question
-  const context = copyContext(question.context)
-  if (typeof action !== 'string' || action === '')
-    throw new Invalid('The action is no text. Say in words what shall be done.')
-  const content = canonicalText({ action, context })
-  const body = copyJson({ ...fields, ttl_seconds: ttlSeconds, action, context }, 'The request')
+  const { action, ttlSeconds, fields, onAsked, for: names, context = {} } = question
+  // Without the caller's own names, two calls would share one answer.
+  if (!Array.isArray(names) || names.length !== 2 || !names.every(isText))
+    throw new Invalid('`for` must be [run, call], two texts that name this run and this call in it.')
+  if (!isText(action) || Object(context) !== context || Array.isArray(context))
+    throw new Invalid('the action must be a text, and the context an object.')
+  const asked = copyJson({ action, context }, 'the request')
+  const once = await digest([...names, asked])
   const limits = limitsOf(question)
-  const made = await send(
-    peer,
-    {
-      method: 'POST',
-      path: `${API}request`,
-      body: canonicalText(body),
-      idempotencyKey: await digest(canonicalText([...checkFor(question.for), content])),
-    },
-    limits,
-  ).catch((error: unknown) => {
-    if (error instanceof Refused && error.code === 'idempotency_mismatch')
-      throw new Mismatch(undefined, 'request', error)
-    throw error
+  const body = copyJson({ ...fields, ttl_seconds: ttlSeconds, action, context }, 'the request')
+  const made = await send(peer, limits, { path: `${API}request`, body, once }).catch((error) => {
+    throw error?.code === 'idempotency_mismatch'
+      ? mismatch(undefined, { field: 'request', cause: error })
+      : error
   })
-  const id = text(made?.id ?? made?.request_id)
-  if (made?.sandbox && !peer.allowSandbox) throw new Sandbox(id)
-  onAsked?.({ id, reviewUrl: reviewUrl(peer, id, made) })
-  return outcomeOf(peer, await closed(peer, { ...limits, id }), {
-    id,
-    content: await digest(content),
-    signal,
-  })
+  const open = { ...limits, id: String(made.id ?? made.request_id), content: await digest(asked) }
+  checkSandbox(peer, made, open.id)
+  onAsked?.({ id: open.id, reviewUrl: reviewUrl(peer, made, open) })
+  return wait(peer, open)
 }
 
 /**
@@ -133,145 +123,139 @@ export async function ask(peer: Approvals, question: Question): Promise<Outcome>
  */
 export async function resume(peer: Approvals, handle: string, patience: Patience = {}): Promise<Outcome> {
   const [, id, content] = /^(req_\w+)(?:\.([\w-]{43}))?$/.exec(handle) ?? []
-  if (id === undefined)
-    throw new Invalid('This is neither the id of a request nor what `resume` of a pending outcome held.')
-  return outcomeOf(peer, await closed(peer, { ...limitsOf(patience), id }), {
-    id,
-    content,
-    signal: patience.signal,
-  })
+  if (!id) throw new Invalid('resume takes the id of a request, or what `resume` of a pending outcome held.')
+  return wait(peer, { ...limitsOf(patience), id, content })
 }
 
 /** @throws what stands for an outcome that is no approval */
 export function insist(outcome: Outcome): Approval {
-  const { id } = outcome
-  switch (outcome.status) {
+  const { id, status } = outcome
+  switch (status) {
     case 'approved':
       return outcome
-    case 'rejected':
-      throw new Rejected(id, outcome.comment)
-    case 'expired':
-      throw new Expired(id)
-    case 'withdrawn':
-      throw new Withdrawn(id)
+    case 'rejected': {
+      const { comment } = outcome
+      const words = comment ? ` and wrote ${JSON.stringify(comment)}` : ''
+      throw new Rejected(
+        `a person rejected this${words}. Do not do it in another way and do not ask for it again; tell the user.`,
+        id,
+        { comment },
+      )
+    }
     case 'used':
-      throw new Used(id)
+      throw used(id)
     case 'pending':
-      throw new Pending(id, outcome.reviewUrl, outcome.resume)
+      throw new Pending(
+        `nobody has decided yet, which is no refusal. A person can decide at ${outcome.reviewUrl}; repeat the same call later.`,
+        id,
+        outcome,
+      )
+    default:
+      throw new (status === 'expired' ? Expired : Withdrawn)(
+        `the request is ${status}, neither approved nor refused. If it is still wanted, ask in a new call.`,
+        id,
+      )
   }
 }
 
-/** @throws Invalid unless it is a pair of texts: without the caller's own names, two calls would share one answer */
-function checkFor(names: unknown): readonly string[] {
-  const isText = (name: unknown) => typeof name === 'string' && name !== ''
-  if (Array.isArray(names) && names.length === 2 && names.every(isText)) return names
-  throw new Invalid('`for` must be [run, call], two texts that name this run and this call in it.')
-}
-
-function copyContext(context: unknown = {}): { readonly [name: string]: Json } {
-  const copy = copyJson(context, 'The context')
-  if (copy === null || typeof copy !== 'object' || Array.isArray(copy))
-    throw new Invalid('The context must be an object.')
-  return copy as { readonly [name: string]: Json }
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 function limitsOf({ withinSeconds = Number.POSITIVE_INFINITY, signal }: Patience): Limits {
   if (!(withinSeconds >= 0)) throw new Invalid('withinSeconds must be a number of seconds.')
-  return { end: performance.now() + withinSeconds * 1000, signal }
+  return { end: now() + withinSeconds * 1000, signal }
 }
 
 /** Reads the request until it is no longer pending, or the time is over. */
-async function closed(peer: Approvals, limits: Limits & { id: string }): Promise<Body> {
-  const path = `${API}${limits.id}`
+async function wait(peer: Approvals, open: Open): Promise<Outcome> {
+  const path = API + open.id
+  let pending: Outcome | undefined
   let crowded = false
-  for (let pending: Body; ; ) {
-    const started = performance.now()
-    const seconds = crowded ? 0 : Math.floor(Math.min(ROUND, (limits.end - started) / 1000))
-    const call = { method: 'GET', path: seconds > 0 ? `${path}/wait?timeout=${seconds}` : path }
+  for (;;) {
+    const started = now()
+    const seconds = crowded ? 0 : Math.floor(Math.min(25, (open.end - started) / 1000))
     try {
-      const read = await send(peer, { ...call, timeout: (seconds + 15) * 1000 }, limits)
-      if (read?.id !== limits.id) throw new Unreachable('it answers about another request', limits.id)
-      if (read.sandbox && !peer.allowSandbox) throw new Sandbox(limits.id)
-      if (read.status !== 'pending') return read
-      pending = read
+      const read = await send(peer, open, {
+        method: 'GET',
+        path: seconds > 0 ? `${path}/wait?timeout=${seconds}` : path,
+        timeout: (seconds + 15) * 1000,
+      })
+      const outcome = await outcomeOf(peer, read, open)
+      if (outcome.status !== 'pending' || now() >= open.end) return outcome
+      pending = outcome
       crowded = false
     } catch (error) {
       const busy = error instanceof Refused && error.status === 429
       // Others hold all places for waits of this key: look once, and wait again later.
       crowded = busy && error.code === 'too_many_waits'
       if (crowded) continue
-      if (busy && pending && limits.end - started < peer.patience) return pending
+      if (busy && pending && open.end - started < peer.patience) return pending
       throw error
     }
-    const left = limits.end - performance.now()
-    if (left <= 0) return pending
     // A service that is stopping answers at once: it shall not be asked without end.
-    if (performance.now() - started < 1000) await sleep(Math.min(LOOK, left), limits.signal)
+    if (now() - started < 1000) await sleep(Math.min(3000, open.end - now()), open.signal)
   }
 }
 
-async function outcomeOf(
-  peer: Approvals,
-  read: Body,
-  { id, content, signal }: { id: string; content: string | undefined; signal: AbortSignal | undefined },
-): Promise<Outcome> {
-  // The shape is the service's own; each field that matters is looked at.
+async function outcomeOf(peer: Approvals, read: Body, open: Open): Promise<Outcome> {
+  const { id, content, signal } = open
+  checkAbout(read.id, id)
+  checkSandbox(peer, read, id)
+  // The service's own tests hold every answer to its document; what decides is compared below.
   const answer = read as Schemas['Approval']
   const { status, action } = answer
   if (status === 'rejected') return { status, id, comment: answer.decision.comment }
   if (status === 'expired') return { status: answer.cancelled ? 'withdrawn' : status, id }
-  if (status !== 'approved' && status !== 'pending') throw new Unreachable(`it answers ${status}`, id)
-  const context = copyContext(answer.context)
-  const found = await digest(canonicalText({ action, context }))
-  if (content !== undefined && found !== content) throw new Mismatch(id)
+  if (status !== 'approved' && status !== 'pending') throw unreachable(`it answers ${status}`, id)
+  const context = copyJson(answer.context, 'the context') as JsonObject
+  const found = await digest({ action, context })
+  if (content && found !== content) throw mismatch(id)
   if (status === 'pending')
-    return { status, id, reviewUrl: reviewUrl(peer, id, read), resume: `${id}.${found}` }
-  if (answer.consumed_at !== undefined) return { status: 'used', id, at: answer.consumed_at }
-  return { status, id, action, context, receipt: answer, use: useOnce(peer, { id, action, context }, signal) }
+    return { status, id, reviewUrl: reviewUrl(peer, read, open), resume: `${id}.${found}` }
+  if (answer.consumed_at) return { status: 'used', id, at: answer.consumed_at }
+  return { status, id, action, context, receipt: answer, use: useOnce(peer, id, { action, context }, signal) }
 }
 
 /** At most one call of what it returns succeeds, and in all processes together at most one for each approval. */
 function useOnce(
   peer: Approvals,
-  { id, action, context }: Pick<Approval, 'id' | 'action' | 'context'>,
+  id: string,
+  content: Json,
   asking: AbortSignal | undefined,
 ): Approval['use'] {
   // Drawn anew for each outcome: a repeat after a lost answer gets that answer, and another process never does.
-  const idempotencyKey = crypto.randomUUID()
-  const body = canonicalText({ action, context, ...(!peer.allowSandbox && { refuse_sandbox: true }) })
+  const once = crypto.randomUUID()
+  const body = { ...Object(content), refuse_sandbox: !peer.allowSandbox || undefined }
   let taken = false
   return async ({ withinSeconds, signal = asking } = {}) => {
-    if (taken) throw new Used(id)
+    if (taken) throw used(id)
     taken = true
     const limits = { ...limitsOf({ withinSeconds, signal }), id }
-    const used = await send(
-      peer,
-      { method: 'POST', path: `${API}${id}/consume`, body, idempotencyKey },
-      limits,
-    ).catch((error: unknown) => {
-      // Nobody knows whether it is used up: the same key may ask again.
+    const use = await send(peer, limits, { path: `${API + id}/consume`, body, once }).catch((error) => {
+      // If nobody answered, nobody knows whether it is used up: the same key may ask again.
       taken = error instanceof Refused
-      throw unused(error, id)
+      throw error?.code === 'already_consumed'
+        ? used(id)
+        : error?.code === 'mismatch'
+          ? mismatch(id, { field: error.body.field, cause: error })
+          : error
     })
-    if (used?.request_id !== id) throw new Unreachable('it answers about another request', id)
-    if (used.sandbox && !peer.allowSandbox) throw new Sandbox(id)
-    return { id, decisionId: text(used.decision_id), usedAt: text(used.consumed_at) }
+    checkAbout(use.request_id, id)
+    checkSandbox(peer, use, id)
+    return { id, decisionId: String(use.decision_id), usedAt: String(use.consumed_at) }
   }
 }
 
-function unused(error: unknown, id: string): unknown {
-  if (!(error instanceof Refused)) return error
-  const { code, body } = error
-  if (code === 'already_consumed') return new Used(id)
-  if (code === 'mismatch') return new Mismatch(id, text(body.field), error)
-  return error
+/** A cache or a proxy may mix answers up. */
+function checkAbout(found: unknown, id: string): void {
+  if (found !== id) throw unreachable('it answers about another request', id)
 }
 
-/** The service says it; one from before it did has its pages at the address of its API. */
-function reviewUrl({ url }: Peer, id: string, answer: Body): string {
-  return text(answer?.review_url) || `${url}/a/${id}`
+function checkSandbox({ allowSandbox }: Approvals, answer: Body, id: string): void {
+  if (answer.sandbox && !allowSandbox) throw sandbox(id)
 }
 
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+function reviewUrl({ url }: Peer, { review_url }: Body, { id }: Open): string {
+  return String(review_url ?? `${url}/a/${id}`)
 }

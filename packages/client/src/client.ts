@@ -1,8 +1,8 @@
-import { type Approvals, ask, type Outcome, type Patience, type Question, resume } from './ask.ts'
+import { type Approvals, ask, isText, type Outcome, type Patience, type Question, resume } from './ask.ts'
 import { Invalid } from './errors.ts'
-import { type GuardOptions, guard, type ToolOptions, tool } from './guard.ts'
+import { type GuardOptions, guard, type ToolOptions } from './guard.ts'
 import type { Operations } from './rest.ts'
-import { send } from './send.ts'
+import { now, send } from './send.ts'
 
 export interface ClientOptions {
   /** The service's address, with its path if it has one. */
@@ -60,7 +60,7 @@ export function countersign(options: ClientOptions): Client {
     ask: (question) => ask(peer, question),
     resume: (handle, patience) => resume(peer, handle, patience),
     guard: (run, options) => guard(peer, run, options),
-    tool: (name, execute, options) => tool(peer, name, execute, options),
+    tool: (name, execute, options) => guard(peer, execute, options, name),
     call: async (operation, input, { idempotencyKey, headers, signal, withinSeconds = 60 } = {}) => {
       const { path = {}, query = {}, body }: Parts = input
       const [method = '', template = ''] = operation.split(' ')
@@ -73,15 +73,15 @@ export function countersign(options: ClientOptions): Client {
       ).toString()
       const answer: unknown = await send(
         peer,
+        { end: now() + withinSeconds * 1000, signal },
         {
           method,
           path: search ? `${filled}?${search}` : filled,
-          body: body === undefined ? undefined : JSON.stringify(body),
-          idempotencyKey,
+          body,
+          once: idempotencyKey,
           headers,
           timeout: 75_000,
         },
-        { end: performance.now() + withinSeconds * 1000, signal },
       )
       // The document of the service is what it answers by: its own tests hold every answer to it.
       return answer as never
@@ -97,11 +97,9 @@ interface Parts {
 
 function readPeer(options: ClientOptions): Approvals {
   const { url, key, allowSandbox = false, unreachableAfterSeconds = 300, onRetry = () => {} } = options
-  if (typeof url !== 'string' || !/^https?:\/\/[^\s?#@]+$/.test(url))
-    throw new Invalid('The address of the service must be like https://approvals.example.com.')
-  // Else it could not stand in a header, and the error of `fetch` would repeat it.
-  if (typeof key !== 'string' || !/^[\x21-\x7e]+$/.test(key))
-    throw new Invalid('The API key is missing or is not one: see the page API keys of the service.')
+  // A key with other characters cannot stand in a header, and the error of `fetch` would repeat it.
+  if (!/^https?:\/\/[^\s?#@]+$/.test(url) || !isText(key) || !/^[\x21-\x7e]+$/.test(key))
+    throw new Invalid('the client needs `url`, like https://approvals.example.com, and `key`, an API key.')
   return {
     url: url.replace(/\/+$/, ''),
     key,

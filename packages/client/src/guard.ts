@@ -1,6 +1,6 @@
 import { type Approvals, type AskOptions, ask, type For, insist } from './ask.ts'
 import { Invalid } from './errors.ts'
-import { canonicalText, copyJson, digest, type Json } from './json.ts'
+import { copyJson, digest } from './json.ts'
 
 /** `Args` are those of the guarded function. */
 export interface GuardOptions<Args extends readonly unknown[]> extends Omit<AskOptions, 'for'> {
@@ -19,83 +19,54 @@ export interface GuardOptions<Args extends readonly unknown[]> extends Omit<AskO
 export interface ToolOptions<Input, Host extends readonly unknown[]> extends Omit<AskOptions, 'for'> {
   for: (input: Input, ...host: Host) => For
   /** Without it, the tool's name and its input. */
-  action?: ((input: Input) => string) | undefined
-  context?: ((input: Input) => Readonly<Record<string, unknown>>) | undefined
+  action?: ((input: Input, ...host: Host) => string) | undefined
+  context?: ((input: Input, ...host: Host) => Readonly<Record<string, unknown>>) | undefined
+}
+
+/** The options of both, once it is known which of the arguments are asked about. */
+type Callbacks<Args extends readonly unknown[]> = Omit<GuardOptions<Args>, 'action'> & {
+  action?: ((...args: Args) => string) | undefined
 }
 
 /**
  * Wraps a function so that it runs only after a person approved exactly these arguments, and once for each approval. The
  * arguments are copied at the call; the copy is asked about, compared and passed on.
+ * @param tool the name of a host's tool, of which only the first argument is the model's: the rest is passed on untouched
  * @returns a function that throws the errors of `errors.ts` instead of running
  */
 export function guard<Args extends unknown[], Result>(
   peer: Approvals,
   run: (...args: Args) => Result | Promise<Result>,
-  options: GuardOptions<Args>,
+  options: Callbacks<Args>,
+  tool?: string,
 ): (...args: Args) => Promise<Result> {
-  for (const name of ['for', 'action'] as const) checkCallback(options?.[name], name)
+  const callbacks = [options?.for, options?.action ?? (tool && String)]
+  if (callbacks.some((callback) => typeof callback !== 'function'))
+    throw new Invalid('`for` and `action` must be functions of the arguments.')
   return async (...args) => {
+    const host = tool ? args.splice(1) : []
     // Left out at the end is left out; `undefined` in the middle is refused.
     while (args.length > 0 && args.at(-1) === undefined) args.pop()
     const held = copyJson(args, 'arguments')
-    const copy = () => copyJson(held, 'arguments') as Args
-    await approve(peer, options, {
-      for: options.for(...copy()),
-      action: options.action(...copy()),
-      context: options.context?.(...copy()),
-      held,
+    const copy = () => [...Object(copyJson(held, '')), ...host] as Args
+    const { for: names, action, context, ...how } = options
+    const shown = context?.(...copy())
+    const [input] = Object(held)
+    const outcome = await ask(peer, {
+      ...how,
+      for: names(...copy()),
+      action: action?.(...copy()) ?? describe(`${tool} ${JSON.stringify(input)}`),
+      context: shown
+        ? { ...shown, arguments_sha256: await digest(held) }
+        : { tool, arguments: tool ? input : held },
     })
-    return await run(...copy())
+    await insist(outcome).use()
+    return run(...copy())
   }
-}
-
-/** The same for the tool of a model's host: `execute` gets the copied input and, untouched, whatever else the host passes. */
-export function tool<Input, Host extends unknown[], Result>(
-  peer: Approvals,
-  name: string,
-  execute: (input: Input, ...host: Host) => Result | Promise<Result>,
-  options: ToolOptions<Input, Host>,
-): (input: Input, ...host: Host) => Promise<Result> {
-  checkCallback(options?.for, 'for')
-  return async (input, ...host) => {
-    const held = copyJson(input, 'input')
-    const copy = () => copyJson(held, 'input') as Input
-    await approve(peer, options, {
-      for: options.for(copy(), ...host),
-      action: options.action?.(copy()) ?? describe(name, held),
-      context: options.context?.(copy()),
-      tool: name,
-      held,
-    })
-    return await execute(copy(), ...host)
-  }
-}
-
-interface Subject {
-  for: For
-  action: string
-  context: Readonly<Record<string, unknown>> | undefined
-  tool?: string
-  /** All that the function will be given. */
-  held: Json
-}
-
-async function approve(peer: Approvals, options: Omit<AskOptions, 'for'>, subject: Subject): Promise<void> {
-  const { tool, held, context } = subject
-  const shown = context
-    ? { ...context, arguments_sha256: await digest(canonicalText(held)) }
-    : { ...(tool !== undefined && { tool }), arguments: held }
-  const { withinSeconds, signal, ttlSeconds, fields, onAsked } = options
-  const how = { withinSeconds, signal, ttlSeconds, fields, onAsked }
-  await insist(await ask(peer, { ...how, for: subject.for, action: subject.action, context: shown })).use()
 }
 
 /** At most 480 code points, without the control characters that the service refuses. */
-function describe(name: string, input: Json): string {
-  const points = [...`${name} ${canonicalText(input)}`.replace(/\p{Cc}/gu, ' ')]
-  return points.length > 480 ? `${points.slice(0, 480).join('')}…` : points.join('')
-}
-
-function checkCallback(value: unknown, name: string): void {
-  if (typeof value !== 'function') throw new Invalid(`\`${name}\` must be a function of the arguments.`)
+function describe(text: string): string {
+  const points = [...text.replace(/\p{Cc}/gu, ' ')]
+  return points.slice(0, 480).join('') + (points.length > 480 ? '…' : '')
 }

@@ -1,4 +1,4 @@
-import { Refused, Unreachable } from './errors.ts'
+import { Refused, unreachable } from './errors.ts'
 
 /** The service, as one client knows it. */
 export interface Peer {
@@ -6,7 +6,7 @@ export interface Peer {
   url: string
   key: string
   fetch: typeof fetch
-  /** How long a call is repeated while the service is away, in ms. */
+  /** ms for which a call is repeated while the service is away. */
   patience: number
   onRetry: (why: string, seconds: number) => void
 }
@@ -20,20 +20,20 @@ export interface Limits {
 }
 
 export interface Call {
-  method: string
+  /** Without one a POST with `body`, else a GET. */
+  method?: string
   /** From the root, with its query. */
   path: string
-  /** JSON. */
-  body?: string | undefined
-  /** With one, a repeat does nothing twice. */
-  idempotencyKey?: string | undefined
+  body?: unknown
+  /** The idempotency key: with one, a repeat does nothing twice. */
+  once?: string | undefined
   headers?: Record<string, string> | undefined
   /** Longest time for one answer, in ms. */
   timeout?: number
 }
 
-/** An answer's body; undefined without one. */
-export type Body = Readonly<Record<string, unknown>> | undefined
+/** An answer's body, `{}` without one. */
+export type Body = Readonly<Record<string, unknown>>
 
 /** Why a call has to be sent again. */
 interface Fault {
@@ -47,110 +47,102 @@ interface Fault {
   final?: boolean
 }
 
-/** Refusals with 429 that end in no time worth waiting for, or that the caller handles. */
-const LASTING = ['quota_exceeded', 'too_many_waits']
-
-/** What the last answer within a deadline may take beyond it, in ms. */
-const GRACE = 2_000
+export const now = (): number => performance.now()
 
 /**
  * Sends a call until it is answered: over lost and cut answers, 429, 5xx, and pages of proxies. A call that would do something
  * twice is repeated only after the service said that it did nothing.
  * @throws Refused, Unreachable, or the signal's reason
  */
-export async function send(peer: Peer, call: Call, limits: Limits): Promise<Body> {
-  const giveUp = Math.min(limits.end, performance.now() + peer.patience)
-  const repeatable = call.method === 'GET' || call.idempotencyKey !== undefined
-  for (let tries = 0; ; tries += 1) {
-    const got = await attempt(peer, call, limits)
-    if (!('fault' in got)) return got.body
-    const { fault, refusal, cause } = got
-    const pause = got.after ?? Math.min(250 * 2 ** tries, 10_000) * (0.5 + Math.random() / 2)
-    const again = !got.final && (repeatable || refusal !== undefined) && performance.now() + pause < giveUp
-    if (!again) throw refusal ?? new Unreachable(fault, limits.id, cause)
-    peer.onRetry(fault, Math.ceil(pause / 1000))
-    await sleep(pause, limits.signal)
+export async function send(peer: Peer, limits: Limits, call: Call): Promise<Body> {
+  const giveUp = Math.min(limits.end, now() + peer.patience)
+  for (let pause = 200; ; pause = Math.min(2 * pause, 10_000)) {
+    const got = await attempt(peer, limits, call)
+    if ('body' in got) return got.body
+    const { fault, refusal, final, cause, after = pause * (0.5 + Math.random()) } = got
+    const repeatable = !final && (refusal || call.once || call.method === 'GET')
+    if (!repeatable || now() + after > giveUp) throw refusal ?? unreachable(fault, limits.id, cause)
+    peer.onRetry(fault, Math.ceil(after / 1000))
+    await sleep(after, limits.signal)
   }
 }
 
-async function attempt(peer: Peer, call: Call, limits: Limits): Promise<{ body: Body } | Fault> {
-  const { signal } = limits
+async function attempt(peer: Peer, limits: Limits, call: Call): Promise<{ body: Body } | Fault> {
+  const { signal, end } = limits
+  const { method = 'POST', path, body, once, headers, timeout = 20_000 } = call
   signal?.throwIfAborted()
-  const own = new AbortController()
-  const stop = () => own.abort()
-  const most = Math.min(call.timeout ?? 20_000, Math.max(0, limits.end - performance.now()) + GRACE)
-  const timer = setTimeout(stop, most)
-  signal?.addEventListener('abort', stop)
   try {
-    const response = await peer.fetch(`${peer.url}${call.path}`, {
-      method: call.method,
-      headers: {
-        Authorization: `Bearer ${peer.key}`,
-        ...(call.body !== undefined && { 'Content-Type': 'application/json' }),
-        ...(call.idempotencyKey !== undefined && { 'Idempotency-Key': call.idempotencyKey }),
-        ...call.headers,
-      },
-      ...(call.body !== undefined && { body: call.body }),
-      // A redirect would carry the key elsewhere, or turn a POST into a GET.
-      redirect: 'manual',
-      signal: own.signal,
+    // The last answer within a deadline may take 2 s beyond it.
+    return await bounded(Math.min(timeout, Math.max(0, end - now()) + 2000), signal, async (own) => {
+      const response = await peer.fetch(peer.url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${peer.key}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(once && { 'idempotency-key': once }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        // A redirect would carry the key elsewhere, or turn a POST into a GET.
+        redirect: 'manual',
+        signal: own,
+      })
+      return judge(response, await response.text(), limits.id)
     })
-    return judge(response, await response.text(), limits)
   } catch (cause) {
     signal?.throwIfAborted()
-    return { fault: own.signal.aborted ? `no answer within ${Math.ceil(most / 1000)} s` : 'no answer', cause }
+    return { fault: 'no answer', cause }
+  }
+}
+
+function judge({ ok, status, headers }: Response, text: string, id?: string): { body: Body } | Fault {
+  let body: Body = {}
+  try {
+    body = Object(JSON.parse(text || '{}'))
+    if (ok) return { body }
+  } catch {
+    // A page of a proxy, or half an answer.
+  }
+  const { error, message, retry_after } = body
+  const asked = headers.get('retry-after') ?? retry_after
+  const seconds = Number(asked)
+  const ms = seconds >= 0 ? seconds * 1000 : Date.parse(String(asked)) - Date.now()
+  const fault = { fault: `${status} ${error ?? ''}`, after: asked && ms >= 0 ? ms : undefined }
+  // A browser shows a redirect as 0.
+  if (status < 400) return { ...fault, final: !ok }
+  if (status >= 500 || !error) return fault
+  const refusal = new Refused(`the approval service refused: ${message} (${error}). Tell the user.`, id, {
+    code: error,
+    status,
+    body,
+  })
+  // A quota ends in no time worth waiting for; a wait without a place is the waiter's to mend.
+  return {
+    ...fault,
+    refusal,
+    final: status !== 429 || error === 'quota_exceeded' || error === 'too_many_waits',
+  }
+}
+
+/** Resolves early when the signal aborts. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<unknown> {
+  return bounded(ms, signal, (own) => new Promise((resolve) => own.addEventListener('abort', resolve)))
+}
+
+/** Runs with a signal that aborts after `ms`, and with the given one. */
+async function bounded<T>(
+  ms: number,
+  signal: AbortSignal | undefined,
+  run: (own: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const own = new AbortController()
+  const stop = () => own.abort()
+  const timer = setTimeout(stop, ms)
+  signal?.addEventListener('abort', stop)
+  try {
+    return await run(own.signal)
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', stop)
   }
-}
-
-function judge({ status, headers }: Response, text: string, { id }: Limits): { body: Body } | Fault {
-  // A browser shows a redirect as 0.
-  if (status < 200 || (status >= 300 && status < 400))
-    return { fault: 'it answers with a redirect: set the address it redirects to', final: true }
-  if (status === 204) return { body: undefined }
-  const body = parse(text)
-  if (status < 300) return body ? { body } : { fault: `${status}, but no JSON` }
-  const after = retryAfter(headers.get('Retry-After') ?? body?.retry_after)
-  if (status >= 500 || typeof body?.error !== 'string') return { fault: `${status}`, after }
-  const refusal = new Refused(status, body, id)
-  return {
-    fault: `${status} ${body.error}`,
-    after,
-    refusal,
-    final: status !== 429 || LASTING.includes(body.error),
-  }
-}
-
-function parse(text: string): Body {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Body) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Seconds or an HTTP date, to ms. */
-function retryAfter(value: unknown): number | undefined {
-  if (value === undefined || value === null) return undefined
-  const ms = Number(value) * 1000
-  const until = Number.isNaN(ms) ? Date.parse(String(value)) - Date.now() : ms
-  return Number.isNaN(until) ? undefined : Math.max(0, until)
-}
-
-/** @throws the signal's reason */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
-      if (signal?.aborted) reject(signal.reason)
-      else resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal?.addEventListener('abort', done)
-    if (signal?.aborted) done()
-  })
 }

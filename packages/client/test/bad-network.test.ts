@@ -92,7 +92,9 @@ describe('a service that stays away', () => {
     expect(error).toMatchObject({
       name: 'Unreachable',
       id: await on.asked(),
-      sentence: expect.stringMatching(/^The approval service cannot be reached \(502\)\. This is neither/),
+      sentence: expect.stringMatching(
+        /^Not done: the approval service cannot be reached \(502 \), which is no decision\./,
+      ),
     })
     on.network.calm()
 
@@ -158,7 +160,7 @@ describe('an agent that is killed', () => {
     await once(first.stdout ?? first, 'data')
     first.kill('SIGKILL')
     await once(first, 'exit')
-    expect(await outputOf(agent('console.log("acted")'))).toMatch(/^Used .*may have been done before/)
+    expect(await outputOf(agent('console.log("acted")'))).toMatch(/^Used .*may have been done/)
   })
 
   function agent(act: string): ChildProcess {

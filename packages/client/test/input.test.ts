@@ -21,22 +21,22 @@ const circle: Record<string, unknown> = {}
 circle.self = circle
 
 const WRONG: [string, unknown, RegExp][] = [
-  ['NaN', Number.NaN, /^The context\.x is NaN, which JSON cannot hold/],
-  ['Infinity', { deep: [1, Number.POSITIVE_INFINITY] }, /context\.x\.deep\[1\] is Infinity/],
-  ['undefined in a list', [1, undefined], /x\[1\] is undefined/],
-  ['a hole in a list', Array(2), /a list with holes/],
-  ['a list with a name', Object.assign([1], { raw: 1 }), /a list with holes or names/],
-  ['a bigint', 1n, /is a bigint/],
-  ['a function', () => 1, /is a function/],
-  ['a symbol', Symbol('x'), /is a symbol/],
-  ['a symbol as a name', { [Symbol('x')]: 1 }, /a symbol as a name/],
-  ['a Date', new Date(), /is a Date/],
-  ['a Map', new Map(), /is a Map/],
-  ['a class', new (class Money {})(), /is a Money/],
-  ['toJSON of its own', { toJSON: () => 'else' }, /toJSON/],
-  ['an inherited toJSON', Object.create({ toJSON: () => 'else' }), /is a Object|toJSON/],
-  ['a boxed number', Object(1), /is a Number/],
-  ['a circle', circle, /too deep or contains itself/],
+  ['NaN', Number.NaN, /^Not done: JSON cannot hold the request\.context\.x \(Number\)\.$/],
+  ['Infinity', { deep: [1, Number.POSITIVE_INFINITY] }, /context\.x\.deep\[1\] \(Number\)/],
+  ['undefined in a list', [1, undefined], /x\[1\] \(Undefined\)/],
+  ['a hole in a list', Array(2), /x \(Array\)/],
+  ['a list with a name', Object.assign([1], { raw: 1 }), /x \(Array\)/],
+  ['a bigint', 1n, /x \(BigInt\)/],
+  ['a function', () => 1, /x \(Function\)/],
+  ['a symbol', Symbol('x'), /x \(Symbol\)/],
+  ['a symbol as a name', { [Symbol('x')]: 1 }, /x \(Object\)/],
+  ['a Date', new Date(), /x \(Date\)/],
+  ['a Map', new Map(), /x \(Map\)/],
+  ['a class', new (class Money {})(), /x \(Object\)/],
+  ['toJSON of its own', { toJSON: () => 'else' }, /x \(Object\)/],
+  ['an inherited toJSON', Object.create({ toJSON: () => 'else' }), /x \(Object\)/],
+  ['a boxed number', Object(1), /x \(Number\)/],
+  ['a circle', circle, /self\.self \(Object\)/],
 ]
 
 describe('what JSON cannot hold', () => {
@@ -83,13 +83,15 @@ describe('wrong calls are Invalid, and nothing is sent', () => {
     const { cs, bodies } = unsent()
     const question = { action: 'Pay', for: names }
     // @ts-expect-error as from JavaScript
-    await expect(cs.ask(question)).rejects.toThrow(/^`for` must be \[run, call\]/)
+    await expect(cs.ask(question)).rejects.toThrow(/^Not done: `for` must be \[run, call\]/)
     expect(bodies).toEqual([])
   })
 
   it.each([
     ['an empty action', { action: '' }],
     ['a context that is a list', { context: [1] }],
+    ['a context that is none', { context: null }],
+    ['a context that is a text', { context: 'all' }],
     ['a time that is no number', { withinSeconds: Number.NaN }],
     ['a negative time', { withinSeconds: -1 }],
   ])('%s', async (_, wrong) => {
@@ -104,6 +106,7 @@ describe('wrong calls are Invalid, and nothing is sent', () => {
     ['an address with a name and password', { url: 'https://a:b@approvals.example.com' }],
     ['another scheme', { url: 'file:///etc' }],
     ['no key', { key: '' }],
+    ['a variable of the environment that is not set', { key: undefined as unknown as string }],
     ['a key with a line break', { key: 'sa_live_x\n' }],
   ])('%s', (_, wrong) => {
     expect(() => countersign({ url: 'https://approvals.example.com', key: 'sa_live_x', ...wrong })).toThrow(
@@ -115,10 +118,10 @@ describe('wrong calls are Invalid, and nothing is sent', () => {
     const { cs } = unsent()
     // @ts-expect-error as from JavaScript
     expect(() => cs.guard(() => 1, { action: 'Pay', for: () => ['r', 'c'] })).toThrow(
-      /`action` must be a function/,
+      /`for` and `action` must be functions/,
     )
     // @ts-expect-error as from JavaScript
-    expect(() => cs.tool('pay', () => 1)).toThrow(/`for` must be a function/)
+    expect(() => cs.tool('pay', () => 1)).toThrow(/`for` and `action` must be functions/)
     await expect(cs.resume('https://approvals.example.com/a/req_x')).rejects.toBeInstanceOf(Invalid)
   })
 })
