@@ -3,9 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConfigError, readConfig, SECRET_NAMES } from '../src/config/config.ts'
+import { readConfig, SECRET_NAMES } from '../src/config/config.ts'
 import { loadSecrets } from '../src/config/secrets.ts'
 import { switchWarnings } from '../src/config/switch-warnings.ts'
+import { problemsOf } from './support/config-problems.ts'
 
 const secret = () => randomBytes(32).toString('base64')
 const production = (): Record<string, string> => ({
@@ -18,17 +19,6 @@ const production = (): Record<string, string> => ({
   SEALING_KEY: secret(),
   WEBHOOK_MASTER_SECRET: secret(),
 })
-
-/** What `readConfig` complains about. */
-function problemsOf(env: Record<string, string | undefined>): readonly string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
-}
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-config-'))

@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { buildInfo } from '../src/config/package-path.ts'
 import type { AuditEntry } from '../src/domain/audit.ts'
@@ -108,6 +110,31 @@ describe('METRICS_PORT', () => {
       'countersign_chat_troubles{platform="slack"}': '1',
     })
     expect(Number(told.countersign_clock_skew_seconds)).toBeCloseTo(0, 0)
+  })
+
+  it('looks once for scrapes that come at the same moment, and again for a later one', async () => {
+    const { service, address, figures } = await measured({})
+    const { deps } = service.composition
+    const { nextExpiry } = deps.requests
+    let looks = 0
+    deps.requests = {
+      ...deps.requests,
+      nextExpiry() {
+        looks += 1
+        return nextExpiry()
+      },
+    }
+    const { hostname, port } = new URL(address)
+    const scrape = (last = '') => `GET /metrics HTTP/1.1\r\nHost: a\r\n${last}\r\n`
+    const socket = connect(Number(port), hostname)
+    // In one packet, so that all are there before any is answered.
+    socket.write(`${scrape().repeat(4)}${scrape('Connection: close\r\n')}`)
+    const answers = await text(socket)
+    expect(answers.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(5)
+    expect(answers.match(/^countersign_requests_pending 0$/gm)).toHaveLength(5)
+    expect(looks).toBe(1)
+    await figures()
+    expect(looks).toBe(2)
   })
 
   it('tells the size of an embedded store, and of a clock that was set', async () => {

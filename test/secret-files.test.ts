@@ -3,20 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConfigError, readConfig, SECRET_NAMES } from '../src/config/config.ts'
+import { readConfig, SECRET_NAMES } from '../src/config/config.ts'
 import { FROM_FILES } from '../src/config/secret-files.ts'
+import { problemsOf } from './support/config-problems.ts'
 
 const secret = () => randomBytes(32).toString('base64')
-
-function problemsOf(env: Record<string, string>): readonly string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
-}
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-secrets-'))

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../src/config/config.ts'
+import { readConfig } from '../src/config/config.ts'
+import { problemsOf } from './support/config-problems.ts'
 import { TEST_SECRETS } from './support/service.ts'
 
 const BOT = { SLACK_BOT_TOKEN: 'xoxb-1' }
@@ -13,17 +14,6 @@ const PRODUCTION = {
   TRUST_PROXY: '1',
   STORE: 'embedded',
   ...TEST_SECRETS,
-}
-
-/** What `readConfig` complains about. */
-function problemsOf(env: Record<string, string | undefined>): readonly string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
 }
 
 const NO_WORKSPACES =

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../src/config/config.ts'
+import { readConfig } from '../src/config/config.ts'
+import { problemsOf } from './support/config-problems.ts'
 import { TEST_SECRETS } from './support/service.ts'
 
 const APP = '7f3a1c52-94d0-4e0b-8b6e-2d5c0f9a1e34'
@@ -18,17 +19,6 @@ const PRODUCTION = {
   TRUST_PROXY: '1',
   STORE: 'embedded',
   ...TEST_SECRETS,
-}
-
-/** What `readConfig` complains about. */
-function problemsOf(env: Record<string, string | undefined>): readonly string[] {
-  try {
-    readConfig(env)
-    return []
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
 }
 
 const NO_APP = 'TEAMS_APP_ID: must be set, an empty one would switch checks off'

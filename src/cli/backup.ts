@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { backUpStore } from 'embedded-mongo'
 import { inspectStore } from '../compose/inspect-store.ts'
@@ -7,6 +7,7 @@ import { isOwnStore, refuseUnreadable } from '../compose/open-store.ts'
 import type { Config } from '../config/config.ts'
 import { missingSecrets } from '../config/secrets.ts'
 import { drawCopyMark, markDocument } from './copy-mark.ts'
+import { syncFolder } from './sync-folder.ts'
 import { CliError, type CommandResult, commandLog, readCount, usageError } from './terminal.ts'
 import { loadForStore } from './with-service.ts'
 import { wrongSecrets } from './wrong-secrets.ts'
@@ -80,9 +81,7 @@ async function moveOut(folder: string, file: string): Promise<void> {
   refuseTaken(file)
   await rename(join(folder, 'store.db'), file)
   await rm(folder, { recursive: true })
-  if (process.platform === 'win32') return
-  const directory = await open(dirname(file), 'r')
-  await directory.sync().finally(() => directory.close())
+  await syncFolder(dirname(file))
 }
 
 /** Milliseconds after which an unfinished copy of a series counts as abandoned. */

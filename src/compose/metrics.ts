@@ -45,6 +45,14 @@ export function createMetrics(deps: FlowDeps, parts: MetricsParts): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  // Scrapes at the same moment share one survey: anyone who reaches the port may ask as often as they like.
+  let reading: Promise<string> | undefined
+  const read = (): Promise<string> => {
+    reading ??= registry.metrics().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
   addProcess(registers, deps.clock, parts)
   surveyStore(registers, deps, parts)
   return {
@@ -56,7 +64,7 @@ export function createMetrics(deps: FlowDeps, parts: MetricsParts): Metrics {
         response.writeHead(404).end()
         return
       }
-      registry.metrics().then(
+      read().then(
         (text) => response.setHeader('Content-Type', registry.contentType).end(text),
         () => response.writeHead(503).end(),
       )

@@ -114,35 +114,48 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   expect(ill.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged.*\n +docs\/deploy\.md says how to restore/)
 })
 
+/** A sandbox key on a data directory of its own, and the service as a process, as often as it is started. */
+async function useSandbox() {
+  const { env: made, folder } = await useDataDir()
+  const port = String(await freePort())
+  const url = `http://localhost:${port}`
+  const env: Record<string, string> = { ...made, PORT: port, BASE_URL: url }
+  await cli(['user', 'invite', 'a@example.com'], { env })
+  const words = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
+  const { raw_key } = (await cli(words, { env })).json()
+  const call = async (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' }
+    const response = await fetch(`${url}${path}`, { ...init, headers })
+    return { status: response.status, body: JSON.parse(await response.text()) }
+  }
+  return {
+    env,
+    folder,
+    call,
+    async start() {
+      const service = await startServiceProcess(env)
+      onTestFinished(() => service.end('SIGKILL'))
+      return service
+    },
+    /** Makes a request that is approved when it is read. @returns its id */
+    async create(context: Record<string, string> = {}): Promise<string> {
+      const body = JSON.stringify({ action: 'pay', context, sandbox_auto_decide_seconds: 0 })
+      return String((await call('/api/v1/approvals/request', { method: 'POST', body })).body.request_id)
+    },
+  }
+}
+
 it.each(['a call', 'a command beside it'])(
   'a byte that the disk changes under a service ends it when %s meets it, with one sentence that every later start repeats',
   async (how) => {
-    const { env, folder } = await useDataDir()
-    const dataDir = env.DATA_DIR ?? ''
-    const port = String(await freePort())
-    const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
-    const start = async () => {
-      const service = await startServiceProcess(ready)
-      onTestFinished(() => service.end('SIGKILL'))
-      return service
-    }
-    await cli(['user', 'invite', 'a@example.com'], { env: ready })
-    const made = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
-    const { raw_key } = (await cli(made, { env: ready })).json()
-    const call = (path: string, init: RequestInit = {}) =>
-      fetch(`http://localhost:${port}${path}`, {
-        ...init,
-        headers: { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' },
-      })
+    const { env: ready, folder, start, create, call } = await useSandbox()
+    const dataDir = ready.DATA_DIR ?? ''
     const first = await start()
     // Longer than a page of the file, which is read only with its own document.
     const note = `${'x'.repeat(8_000)}the account 4711${'x'.repeat(8_000)}`
-    const body = JSON.stringify({ action: 'pay', context: { note }, sandbox_auto_decide_seconds: 0 })
-    const { request_id } = JSON.parse(
-      await (await call('/api/v1/approvals/request', { method: 'POST', body })).text(),
-    )
+    const request_id = await create({ note })
     const read = () => call(`/api/v1/approvals/${request_id}`)
-    await expect.poll(async () => (await read()).text()).toContain('"approved"')
+    await expect.poll(async () => (await read()).body.status).toBe('approved')
     await first.end('SIGTERM')
 
     const second = await start()
@@ -153,8 +166,7 @@ it.each(['a call', 'a command beside it'])(
     const lost = '1 of 1 documents of test.requests'
     const told = sentence(`a document of test.requests does not match its checksum (${lost})`)
     if (how === 'a call') {
-      const shown = await read().then((answer) => answer.text())
-      expect(JSON.parse(shown)).toMatchObject({ error: 'storage_unavailable' })
+      expect((await read()).body).toMatchObject({ error: 'storage_unavailable' })
     } else {
       const checked = await cli(['audit', 'check', '--json'], { env: ready })
       expect([checked.code, checked.error()]).toEqual([1, { error: 'store_unusable', message: told }])
@@ -196,37 +208,18 @@ it.each(['a call', 'a command beside it'])(
 )
 
 it('a signing key that does not open signs nothing, and stops neither the service nor what it signed before', async () => {
-  const { env } = await useDataDir()
-  const port = String(await freePort())
-  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
+  const { env: ready, start, create, call } = await useSandbox()
   const purpose = 'decision-sandbox'
-  const start = async () => {
-    const service = await startServiceProcess(ready)
-    onTestFinished(() => service.end('SIGKILL'))
-    return service
-  }
-  await cli(['user', 'invite', 'a@example.com'], { env: ready })
-  const made = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
-  const { raw_key } = (await cli(made, { env: ready })).json()
-  const send = async (path: string, init: RequestInit = {}) => {
-    const headers = { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' }
-    const response = await fetch(`http://localhost:${port}${path}`, { ...init, headers })
-    return { status: response.status, body: JSON.parse(await response.text()) }
-  }
-  const create = async () => {
-    const body = JSON.stringify({ action: 'x', sandbox_auto_decide_seconds: 0 })
-    return String((await send('/api/v1/approvals/request', { method: 'POST', body })).body.request_id)
-  }
   const decided = async (id: string) => {
-    const read = () => send(`/api/v1/approvals/${id}`)
+    const read = () => call(`/api/v1/approvals/${id}`)
     await expect.poll(async () => (await read()).body.status).toBe('approved')
-    return send(`/api/v1/approvals/${id}/verify`)
+    return call(`/api/v1/approvals/${id}/verify`)
   }
   const first = await start()
   const before = await create()
   expect(await decided(before)).toMatchObject({ body: { valid: true } })
   await first.end('SIGTERM')
-  const store = startCli(['store'], { env })
+  const store = startCli(['store'], { env: ready })
   const [, uri = ''] = await store.line(/^MONGODB_URI=(mongodb:\/\/\S+)$/m)
   const client = new MongoClient(uri)
   const keys = client.db().collection('signing_keys')
@@ -239,10 +232,10 @@ it('a signing key that does not open signs nothing, and stops neither the servic
   await second.line(
     /a stored signing key cannot be decrypted.*countersign signing-keys rotate --purpose decision-sandbox/,
   )
-  expect((await send(`/api/v1/approvals/${before}/verify`)).body).toMatchObject({ valid: true })
+  expect((await call(`/api/v1/approvals/${before}/verify`)).body).toMatchObject({ valid: true })
   const id = await create()
   const refused = { status: 500, body: { error: 'internal_error' } }
-  await expect.poll(() => send(`/api/v1/approvals/${id}`)).toMatchObject(refused)
+  await expect.poll(() => call(`/api/v1/approvals/${id}`)).toMatchObject(refused)
   await second.line(/no key can sign for decision-sandbox: .* Run: countersign signing-keys rotate/)
   expect(second.output()).not.toMatch(/\n\s+at /)
   const doctor = await cli(['doctor'], { env: ready })

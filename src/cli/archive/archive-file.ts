@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { ArchiveError } from '../../store/archive/archive-format.ts'
+import { syncFolder } from '../sync-folder.ts'
 import { CliError } from '../terminal.ts'
 import { AGE_HEAD, chooseDecryption, type Encrypt } from './encryption.ts'
 
@@ -46,12 +47,6 @@ export async function writeArchiveFile(
 
 function refuseExisting(path: string, advice: string): void {
   if (existsSync(path)) throw new CliError('file_exists', `${path} exists; ${advice}.`)
-}
-
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const folder = await open(path, 'r')
-  await folder.sync().finally(() => folder.close())
 }
 
 /** A file that is read as an archive, as often as asked. */

@@ -1,10 +1,11 @@
 import mongoose, { type mongo } from 'mongoose'
+import { LEASES } from '../lease.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 
 const { EJSON } = mongoose.mongo.BSON
 
-/** Collections of the store they are in: `jobs` are made again, counters last a minute, `schema` has its version and leases. */
-const LEFT_OUT = ['jobs', 'rate_limits', 'schema']
+/** Collections of the store they are in: `jobs` are made again, counters last a minute, `LEASES` has its version too. */
+const LEFT_OUT = ['jobs', 'rate_limits', LEASES]
 
 /** How many documents are read or written at a time: more would only take more memory. */
 export const BATCH = 100

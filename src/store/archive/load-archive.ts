@@ -1,8 +1,9 @@
 import { type Collection, mongo } from 'mongoose'
 import { RESTORES } from '../../domain/restore.ts'
+import { LEASES } from '../lease.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { DUPLICATE_KEY } from '../mongo/failures.ts'
-import { OLDEST_BESIDE } from '../schema/migrations.ts'
+import { noteVersion } from '../schema/prepare-schema.ts'
 import { ArchiveError, createPartSum, type Manifest, type Part, sameSums } from './archive-format.ts'
 import {
   archivedCollections,
@@ -144,7 +145,7 @@ interface ImportNote {
 const ID = 'import'
 
 function notes(connection: StoreConnection): Collection<ImportNote> {
-  return connection.collection<ImportNote>('schema')
+  return connection.collection<ImportNote>(LEASES)
 }
 
 /** @throws UnfinishedImportError */
@@ -200,11 +201,5 @@ export async function addMarks(
   const document = { state: 'copied', ...mark, copied_at: new Date(copied_at) }
   const restores = connection.collection<{ _id: string }>(RESTORES)
   if (!moved) await restores.updateOne({ _id: id }, { $setOnInsert: document }, { upsert: true })
-  await connection
-    .collection<{ _id: string; version?: number; oldest?: number }>('schema')
-    .updateOne(
-      { _id: 'indexes' },
-      { $max: { version: schema_version, oldest: OLDEST_BESIDE } },
-      { upsert: true },
-    )
+  await noteVersion(connection, schema_version)
 }

@@ -76,6 +76,12 @@ export async function readSchema(connection: StoreConnection): Promise<number> {
   return version
 }
 
+/** Notes in a store that was loaded from an archive which version its documents are of. */
+export async function noteVersion(connection: StoreConnection, version: number): Promise<void> {
+  const change = { $max: { version, oldest: OLDEST_BESIDE } }
+  await schemaOf(connection).updateOne({ _id: ID }, change, { upsert: true })
+}
+
 /** From here on processes of earlier versions refuse the store: they do not know what it holds after a restore. */
 export async function refuseEarlierVersions(connection: StoreConnection): Promise<void> {
   await schemaOf(connection).updateOne({ _id: ID }, { $max: { oldest: SCHEMA_VERSION } })
