@@ -18,7 +18,7 @@ import { chatRoutes } from './routes/chat.ts'
 import { decisionRoutes } from './routes/decisions.ts'
 import { meRoutes } from './routes/me.ts'
 import { pageRoutes, serviceWorkerRoutes } from './routes/pages.ts'
-import { healthRoutes, openapiRoutes } from './routes/service.ts'
+import { healthRoutes, mcpRoutes, openapiRoutes } from './routes/service.ts'
 import { enrollmentRoutes, ownSessionRoutes, sessionRoutes } from './routes/session.ts'
 import { deliveryRoutes, webhookRoutes } from './routes/webhooks.ts'
 
@@ -36,7 +36,8 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(healthRoutes(deps))
   const edge = createEdge(deps)
   for (const mount of deps.mounts) mount(app, edge)
-  app.use('/api', noStore)
+  app.use(['/api', '/mcp'], noStore)
+  app.use(mcpRoutes(deps))
   app.use(verificationRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))
   app.use('/api/v1', deliveryRoutes(deps))

@@ -1,8 +1,10 @@
+import type { Request } from 'express'
 import { z } from 'zod'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
 import { type IdPrefix, isId } from '../domain/identifier.ts'
 import { parseJson } from '../domain/parse-json.ts'
 import type { PresenceProof } from '../flow/requests/prove-presence.ts'
+import { idempotencyKey } from './api/approvals-create.ts'
 import { WRONG_CURSOR } from './api/shared/input.ts'
 import { eitherProof } from './api/shared/proofs.ts'
 import { refuseNearMisses } from './unknown-fields.ts'
@@ -56,6 +58,13 @@ export function readProof(body: unknown, address: string): PresenceProof {
   if (passkey !== undefined) return { method: 'passkey', response: passkey }
   if (totp !== undefined) return { method: 'totp', code: totp, address }
   throw refusal('proof_required')
+}
+
+/** Reads the header `Idempotency-Key`. @throws Refusal `invalid_field` */
+export function idempotencyKeyOf(request: Request): string | undefined {
+  const { success, data } = idempotencyKey.safeParse(request.get('Idempotency-Key'))
+  if (!success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+  return data
 }
 
 /** The latest time that ECMAScript can represent; a later one would reach the store as an invalid date. */

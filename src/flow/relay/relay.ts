@@ -14,7 +14,9 @@ import { dueNow, type SendLoop } from '../queue/send-loop.ts'
 import { followCards, followConsents, followNotices } from '../tell/follow-cards.ts'
 import { followPushes } from '../tell/follow-pushes.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
-import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
+
+/** Documents handled at a time. */
+const RELAY_BATCH = 100
 
 /** The loops that send, which the relay wakes when there is something to send. */
 export interface SendLoops {
@@ -228,4 +230,32 @@ export function deliveryTo(deps: FlowDeps, webhook: Webhook, event: OutboxEvent,
 
 function fresh(deps: FlowDeps, facts: Pick<Delivery, 'account_id' | 'url' | 'body' | 'event_id'>) {
   return { ...facts, ...dueNow(deps.clock.now()), outbox: [] }
+}
+
+/** Tracks where the relay must look next: for each collection the entries it was given, or everything that is due. */
+function createWanted(sources: readonly OutboxSource[]) {
+  const entries = new Map<OutboxSource, Map<string, OutboxEntry> | 'all'>()
+  const all = (source: OutboxSource): void => void entries.set(source, 'all')
+  return {
+    all,
+    add(source: OutboxSource, { document, hint }: Written): void {
+      const known = entries.get(source) ?? new Map<string, OutboxEntry>()
+      const entry = document && { ...source.read(document), ...hint }
+      if (entry?.token === '') return
+      // Two writes of one document may be reported in the reverse order.
+      if (entry === undefined || known === 'all' || known.size >= RELAY_BATCH || known.has(entry.id))
+        all(source)
+      else entries.set(source, known.set(entry.id, entry))
+    },
+    /** Takes the work in the order of the sources. @returns without `given` where everything that is due is wanted */
+    take(): { source: OutboxSource; given?: OutboxEntry[] }[] {
+      const taken = sources.flatMap((source) => {
+        const known = entries.get(source)
+        if (known === undefined) return []
+        return known === 'all' ? [{ source }] : [{ source, given: [...known.values()] }]
+      })
+      entries.clear()
+      return taken
+    },
+  }
 }

@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, type Request, Router } from 'express'
+import { type ErrorRequestHandler, Router } from 'express'
 import type { z } from 'zod'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
@@ -28,7 +28,7 @@ import {
   type requestListAnswer,
   waitQuery,
 } from '../api/approvals.ts'
-import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
+import { createBody, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
@@ -37,7 +37,7 @@ import { authenticate, callerOf, requireScope } from '../middleware/authenticate
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByKey } from '../middleware/limit.ts'
-import { decodeCursor, encodeCursor, parseInput } from '../read-input.ts'
+import { decodeCursor, encodeCursor, idempotencyKeyOf, parseInput } from '../read-input.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
 /** Creates the callers' routes of approvals: create, list, read, wait, watch, remind, cancel, consume. */
@@ -81,12 +81,6 @@ const createApproval: Endpoint = async (deps, request, response) => {
   const present = made.sandbox ? presentSandboxCreated : presentCreated
   const shown = present(made, { baseUrl: deps.settings.baseUrl, reused: found === 'reused' })
   response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })
-}
-
-function idempotencyKeyOf(request: Request): string | undefined {
-  const { success, data } = idempotencyKey.safeParse(request.get('Idempotency-Key'))
-  if (!success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
-  return data
 }
 
 const listApprovals: Endpoint<typeof requestListAnswer> = async (deps, request, response) => {

@@ -2,7 +2,13 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { DOCS_SCRIPT, DOCS_SCRIPT_PATH, DOCS_STYLE, DOCS_STYLE_PATH, fingerprint } from '../docs/assets.ts'
+import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
+import { authenticate, callerOf } from '../middleware/authenticate.ts'
+import { jsonBody } from '../middleware/json-body.ts'
+import { limitByKey } from '../middleware/limit.ts'
+import { requestIdOf } from '../middleware/log-requests.ts'
+import { idempotencyKeyOf } from '../read-input.ts'
 import { type ContentCoding, preferredCoding } from './pages.ts'
 
 /** Creates the health probes. `/healthz`: the process answers. `/readyz`: it can do its work, that is, the store answers. */
@@ -76,4 +82,26 @@ function docsAsset(type: string, text: string): RequestHandler {
   return function docsAsset(_request, response) {
     response.setHeader('Cache-Control', FOR_EVER).type(type).send(text)
   }
+}
+
+/**
+ * Creates the endpoint of the Model Context Protocol (Streamable HTTP, revisions 2025-03-26 to 2026-07-28): stateless, so that any
+ * process answers any call. The API key is the bearer token.
+ */
+export function mcpRoutes(deps: HttpDeps): Router {
+  const router = Router()
+  const on = bindTo(deps)
+  router.all('/mcp', authenticate(deps), limitByKey(deps, 'read'), jsonBody, on(answerMcp))
+  return router
+}
+
+const answerMcp: Endpoint = async (deps, request, response) => {
+  // Loaded when the first client comes: most installations have none, and a start would be slower by it.
+  const { serveMcp } = await import('../mcp-tools.ts')
+  const call = {
+    caller: callerOf(response),
+    request_id: requestIdOf(response),
+    idempotencyKey: idempotencyKeyOf(request),
+  }
+  await serveMcp(deps, call, request, response)
 }

@@ -68,7 +68,8 @@ describe('the OpenAPI document', () => {
     const config = readConfig({ BASE_URL: service.url, ...TEST_SECRETS })
     const app = composeHttp(config, service.composition)
     // Pages come last, and each once: a part of the API may end like one of them (`/account/requests`, `/requests`).
-    const pages = new Set(PAGES)
+    // The Model Context Protocol describes itself, to its clients.
+    const pages = new Set([...PAGES, '/mcp'])
     const served = routesOf(app)
       .toReversed()
       .filter(({ path }) => !pages.delete(path) && !/^\/docs\/.+\.(css|js)$/.test(path))

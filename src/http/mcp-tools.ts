@@ -1,0 +1,374 @@
+import { toNodeHandler } from '@modelcontextprotocol/node'
+import {
+  type CallToolResult,
+  createMcpHandler,
+  type InputRequiredResult,
+  inputRequired,
+  McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import type { Request, Response } from 'express'
+import { z } from 'zod'
+import type { Scope } from '../domain/api-key.ts'
+import { Refusal, refusal } from '../domain/errors.ts'
+import { given } from '../domain/given.ts'
+import type { LimitBucket } from '../domain/limits.ts'
+import { parseJson } from '../domain/parse-json.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
+import { readTraceparent } from '../domain/trace-parent.ts'
+import type { Caller } from '../flow/keys/authenticate-caller.ts'
+import { cancelRequest } from '../flow/requests/cancel-request.ts'
+import { consumeRequest } from '../flow/requests/consume-request.ts'
+import { createRequest, refuseBlankAction } from '../flow/requests/create-request.ts'
+import { readOwnRequest } from '../flow/requests/read-request.ts'
+import { waitForDecision } from '../flow/requests/wait-for-decision.ts'
+import { canonicalize } from '../signing/canonical.ts'
+import { sha256Hex } from '../signing/digest.ts'
+import { createBody } from './api/approvals-create.ts'
+import { decisionAnswer, presentDecision } from './api/decision.ts'
+import { idField, reviewUrl } from './api/shared/fields.ts'
+import { failureOf } from './error-response.ts'
+import type { HttpDeps } from './http-deps.ts'
+
+/** One HTTP request to `/mcp`: who calls, and what of its headers the tools need. */
+interface McpCall {
+  caller: Caller
+  /** The id under which the log has the request. */
+  request_id: string
+  /** Sent by a program that repeats a call whose answer was lost; a model cannot set it. */
+  idempotencyKey: string | undefined
+  /** Whether the client may be sent away to repeat the call (revision 2026-07-28); older ones wait in one call. */
+  repeats: boolean
+}
+
+/** What a model is told a request is. `used` stands for an approval that was used up: no `approved` may be read twice as permission. */
+const STATUSES = ['pending', 'approved', 'used', 'rejected', 'expired', 'withdrawn'] as const
+
+type ToolStatus = (typeof STATUSES)[number]
+
+type Answer = CallToolResult | InputRequiredResult
+
+/** Seconds of one round: clients give a call 60 s. */
+const ROUND_SECONDS = 45
+
+/** Rounds of one call: official clients repeat a call ten times, and fail it if it is not answered then. */
+const MOST_ROUNDS = 10
+
+const outcome = z.object({
+  request_id: idField('req'),
+  status: z.enum(STATUSES),
+  used: z
+    .boolean()
+    .describe('The approval is used up. Only the call of consume_approval that used it up may act on it.'),
+  comment: z.string().nullable().describe("The approver's comment."),
+  review_url: z.string().describe('The page on which a human decides.'),
+  expires_at: z.string().describe('When the question expires.'),
+  sandbox: z.literal(true).optional().describe('A dry run: no human was asked.'),
+  next: z.string().describe('What to do now.'),
+})
+
+const withReceipt = outcome.extend({
+  receipt: decisionAnswer.optional().describe('The signed decision, for whoever checks it.'),
+})
+
+const wait_seconds = z
+  .int()
+  .min(0)
+  .max(ROUND_SECONDS)
+  .default(ROUND_SECONDS)
+  .describe('Seconds to wait for the decision; 0 answers at once.')
+const request_id = idField('req').describe('The request_id of the answer to request_approval.')
+const action = createBody.shape.action.describe(
+  'What will be done, in one sentence a human can judge, with amounts, names and targets; at most 500 characters.',
+)
+const context = createBody.shape.context.describe(
+  'The exact arguments of the action as a JSON object; the human sees them.',
+)
+
+/**
+ * Answers one HTTP request of an MCP client, of the revision of 2026 or an older one. Every request has a server of its own, which
+ * knows the caller: nothing is kept between two.
+ */
+export async function serveMcp(
+  deps: HttpDeps,
+  call: Omit<McpCall, 'repeats'>,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const onerror = (error: Error) =>
+    deps.log.info({ error, request_id: call.request_id }, 'MCP request refused')
+  const handler = createMcpHandler(
+    ({ era }) => createMcpServer(deps, { ...call, repeats: era === 'modern' }),
+    { onerror },
+  )
+  await toNodeHandler(handler, { onerror })(request, response, request.body)
+}
+
+/** Makes the server for one HTTP request: five tools, the same for every revision of the protocol. */
+function createMcpServer(deps: HttpDeps, call: McpCall): McpServer {
+  const server = new McpServer(
+    { name: 'countersign', title: 'Countersign', version: deps.build.version },
+    { instructions: INSTRUCTIONS },
+  )
+  const run = (act: () => Promise<Answer>) => answered(deps, call, act)
+  server.registerTool(
+    'request_approval',
+    {
+      description:
+        'Asks a human for approval and waits for the decision. An equal request that is still open is joined, so calling again after any failure is safe and asks nobody twice.',
+      inputSchema: z.object({ action, context, ttl_seconds: createBody.shape.ttl_seconds, wait_seconds }),
+      outputSchema: outcome,
+    },
+    (asked, ctx) => run(() => askAndWait(deps, call, asked, ctx)),
+  )
+  server.registerTool(
+    'wait_for_decision',
+    {
+      description: 'Waits for the decision of a request that is pending.',
+      inputSchema: z.object({ request_id, wait_seconds }),
+      outputSchema: outcome,
+      annotations: { readOnlyHint: true },
+    },
+    (asked, ctx) => run(() => waitOn(deps, call, asked.request_id, { asked, ctx })),
+  )
+  server.registerTool(
+    'consume_approval',
+    {
+      description:
+        'Uses up an approval right before the action is carried out. Pass exactly the action and the context about to be used: anything that differs from what was approved is refused, and so is a second use.',
+      inputSchema: z.object({ request_id, action, context }),
+      outputSchema: outcome,
+    },
+    (asked) => run(() => consume(deps, call, asked)),
+  )
+  server.registerTool(
+    'cancel_approval',
+    {
+      description: 'Withdraws a pending request that is not needed any more.',
+      inputSchema: z.object({ request_id }),
+      outputSchema: outcome,
+    },
+    (asked) => run(() => cancel(deps, call, asked.request_id)),
+  )
+  server.registerTool(
+    'get_receipt',
+    {
+      description: 'Reads a request with the signed receipt of its decision.',
+      inputSchema: z.object({ request_id }),
+      outputSchema: withReceipt,
+      annotations: { readOnlyHint: true },
+    },
+    (asked) => run(() => readReceipt(deps, call, asked.request_id)),
+  )
+  return server
+}
+
+const INSTRUCTIONS =
+  'Ask with request_approval before an action that needs a human, and carry it out only after consume_approval accepted the exact action and context. Pending, expired and withdrawn are not refusals, and none of them is an approval.'
+
+interface Asked {
+  action: string
+  context: Record<string, unknown>
+}
+
+/** What one call of a tool that waits was given. */
+interface Waiting {
+  asked: { wait_seconds: number }
+  ctx: ServerContext
+}
+
+async function askAndWait(
+  deps: HttpDeps,
+  call: McpCall,
+  asked: Asked & { ttl_seconds?: number | undefined; wait_seconds: number },
+  ctx: ServerContext,
+): Promise<Answer> {
+  const state = readState(deps, call, asked, ctx)
+  if (state !== undefined) return waitOn(deps, call, state.request_id, { asked, ctx })
+  await admit(deps, call, 'create', 'approval:create')
+  refuseBlankAction(asked.action)
+  const { wait_seconds: _, ...input } = asked
+  const { request } = await createRequest(deps, call.caller, {
+    ...input,
+    requires_individual_decision: false,
+    reuse: 'open',
+    traceparent: readTraceparent(traceparentOf(ctx)),
+  })
+  return waitOn(deps, call, request.id, { asked, ctx })
+}
+
+/** The trace of the call: the protocol has a place for it beside the arguments (revision 2026-07-28, `_meta`). */
+function traceparentOf({ mcpReq: { _meta } }: ServerContext): string | undefined {
+  const value: unknown = _meta?.traceparent
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Waits one round. A client that can repeat the call is sent away with a sealed state, so that no connection stays open for long. */
+async function waitOn(deps: HttpDeps, call: McpCall, id: string, { asked, ctx }: Waiting): Promise<Answer> {
+  requireScopeOf(call, 'approval:read')
+  const round = (readState(deps, call, asked, ctx)?.round ?? 0) + 1
+  const waited = await waitOneRound(deps, call, id, { asked, ctx })
+  const seen = waited ?? (await readOwnRequest(deps, call.caller, id))
+  if (seen.status !== 'pending' || waited === undefined || !call.repeats || round >= MOST_ROUNDS)
+    return result(deps, seen)
+  return inputRequired({ requestState: writeState(deps, call, asked, { request_id: id, round }) })
+}
+
+/** @returns undefined without a wait: none was wanted, or this key has too many open, and a repeated call would only add to them */
+async function waitOneRound(
+  deps: HttpDeps,
+  { caller }: McpCall,
+  id: string,
+  { asked: { wait_seconds }, ctx }: Waiting,
+): Promise<ApprovalRequest | undefined> {
+  if (wait_seconds === 0) return undefined
+  const giveBack = takeSlot(deps, caller)
+  if (giveBack === undefined) return undefined
+  try {
+    return await waitForDecision(deps, caller, id, wait_seconds, ctx.mcpReq.signal)
+  } finally {
+    giveBack()
+  }
+}
+
+function takeSlot({ waitSlots }: HttpDeps, { key }: Caller): (() => void) | undefined {
+  try {
+    return waitSlots.take(key)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'too_many_waits') return undefined
+    throw error
+  }
+}
+
+async function consume(
+  deps: HttpDeps,
+  call: McpCall,
+  asked: Asked & { request_id: string },
+): Promise<Answer> {
+  await admit(deps, call, 'key', 'approval:create')
+  const { request_id, action, context } = asked
+  const use = { action, context, key: call.idempotencyKey }
+  const { request } = await consumeRequest(deps, call.caller, request_id, use)
+  return result(deps, request, { status: 'approved', next: nextStep('consumed', request) })
+}
+
+async function cancel(deps: HttpDeps, call: McpCall, id: string): Promise<Answer> {
+  await admit(deps, call, 'key', 'approval:create')
+  return result(deps, await cancelRequest(deps, call.caller, id))
+}
+
+async function readReceipt(deps: HttpDeps, call: McpCall, id: string): Promise<Answer> {
+  requireScopeOf(call, 'approval:read')
+  const request = await readOwnRequest(deps, call.caller, id)
+  return result(deps, request, request.decision && { receipt: presentDecision(request) })
+}
+
+function requireScopeOf({ caller }: McpCall, scope: Scope): void {
+  if (!caller.scopes.includes(scope)) throw refusal('insufficient_scope', { scope })
+}
+
+/** Counts the call as the same call over REST counts. @throws Refusal `insufficient_scope`, `rate limit exceeded` */
+async function admit({ limiter }: HttpDeps, call: McpCall, bucket: LimitBucket, scope: Scope): Promise<void> {
+  requireScopeOf(call, scope)
+  const { allowed, retryAfter: retry_after } = await limiter.take(bucket, call.caller.key.id)
+  if (!allowed) throw refusal('rate limit exceeded', { retry_after })
+}
+
+function result(
+  { settings }: HttpDeps,
+  request: ApprovalRequest,
+  more: { status?: ToolStatus; next?: string; receipt?: z.output<typeof decisionAnswer> } = {},
+): CallToolResult {
+  const used = request.consumed_at !== undefined
+  const status = statusOf(request)
+  const structuredContent = {
+    request_id: request.id,
+    status,
+    used,
+    comment: request.decision?.comment ?? null,
+    review_url: reviewUrl(settings.baseUrl, request.id),
+    expires_at: request.expires_at.toISOString(),
+    ...(request.sandbox && { sandbox: true }),
+    next: nextStep(status, request),
+    ...given(more),
+  }
+  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent }
+}
+
+function statusOf({ status, cancelled, consumed_at }: ApprovalRequest): ToolStatus {
+  if (consumed_at !== undefined) return 'used'
+  return status === 'expired' && cancelled ? 'withdrawn' : status
+}
+
+/** What a client sends back when it repeats a call. */
+interface State {
+  request_id: string
+  round: number
+}
+
+const stateShape = z.object({ request_id: idField('req'), round: z.int().min(1) })
+
+/** Seals the state for this key and these arguments: the client keeps it, and must neither change nor exchange it. */
+function writeState({ vault }: HttpDeps, call: McpCall, asked: object, state: State): string {
+  return vault.seal(Buffer.from(JSON.stringify(state)), ownerOfState(call, asked))
+}
+
+/** @throws Refusal `invalid_field` when it was altered, or was sealed for another key or other arguments */
+function readState({ vault }: HttpDeps, call: McpCall, asked: object, ctx: ServerContext): State | undefined {
+  const sealed: unknown = ctx.mcpReq.requestState()
+  if (typeof sealed !== 'string') return undefined
+  try {
+    const opened = vault.open(sealed, ownerOfState(call, asked))
+    return stateShape.parse(parseJson(Buffer.from(opened).toString()))
+  } catch {
+    throw refusal('invalid_field', { field: 'requestState', detail: 'does not belong to this call' })
+  }
+}
+
+function ownerOfState({ caller }: McpCall, asked: object): string {
+  return `mcp-state:${caller.key.id}:${sha256Hex(canonicalize(given({ ...asked })))}`
+}
+
+/** Turns refusals into results that the model can read; the protocol's own errors are for its faults. */
+async function answered(deps: HttpDeps, call: McpCall, act: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await act()
+  } catch (error) {
+    const known = error instanceof Refusal ? error : failureOf(deps, error, call.request_id)
+    if (known !== error) deps.log.error({ error, request_id: call.request_id }, 'MCP tool failed')
+    const { code, publicMessage, details } = known
+    const body = { error: code, message: publicMessage, ...given({ ...details }), next: nextStep(code) }
+    return { isError: true, content: [{ type: 'text', text: JSON.stringify(body) }] }
+  }
+}
+
+const STEPS: Readonly<Record<ToolStatus | 'consumed', string>> = {
+  pending:
+    'Nobody has decided yet. This is not a refusal and not an approval. Call wait_for_decision with this request_id, and do not act meanwhile.',
+  approved:
+    'Approved, not used yet. Call consume_approval with exactly this action and context right before acting, and act only if that call accepts.',
+  consumed: 'Used up by this call: carry out exactly this action with this context now, once.',
+  used: 'This approval was used up before. Do not act on it; to do the same again, ask again with request_approval.',
+  rejected:
+    'A human said no. Do not act, and do not ask again for the same; tell the user, with the comment.',
+  expired:
+    'Nobody decided in time. This is not a refusal and not an approval. Do not act; ask again only if the action is still needed.',
+  withdrawn:
+    'The request was withdrawn before a decision. Do not act; ask again only if the action is still needed.',
+}
+
+const AFTER_REFUSAL: Readonly<Record<string, string>> = {
+  already_consumed:
+    'Do not act: the approval was used up by another call. If it is not certain that the action was carried out, ask the user.',
+  mismatch:
+    'Do not act: this is not what was approved. Ask with request_approval for what is really to be done.',
+  not_approved: 'Do not act. Call wait_for_decision to see what became of the request.',
+  held_after_restore: 'Do not act: the operator has to confirm first. Tell the user.',
+}
+
+/** Says in words for a model what to do after an outcome or a refusal, and nothing that could be read as permission. */
+function nextStep(after: string, request?: Pick<ApprovalRequest, 'sandbox'>): string {
+  const step = Object.hasOwn(STEPS, after) ? STEPS[after as ToolStatus] : AFTER_REFUSAL[after]
+  const said = step ?? 'Do not act. Correct the call or tell the user what the message says.'
+  return request?.sandbox ? `Dry run: no human was asked. ${said}` : said
+}
