@@ -1,6 +1,7 @@
 import { findRunningStore } from 'embedded-mongo'
 import { inspectHold, HELD_LISTED as LISTED } from '../compose/inspect-store.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
+import type { SetAside } from '../domain/restore.ts'
 import {
   type Confirmed,
   confirmRequests,
@@ -27,6 +28,7 @@ export async function runRestoreStatus(): Promise<CommandResult> {
     restore: { id, copied_at, copied_by, copied_on, restored_at: restored_at ?? null },
     pending: held.pending,
     approved: held.approved,
+    set_aside: held.set_aside,
     requests: held.requests.map(presentHeld),
   }
   const copy = `a copy of ${copied_at.toISOString()} (${copied_by}, ${copied_on})`
@@ -36,6 +38,7 @@ export async function runRestoreStatus(): Promise<CommandResult> {
       : [
           `Restored on ${restored_at.toISOString()} from ${copy}.`,
           `Held until you confirm: ${counts(held)}.`,
+          `May have been sent after the copy, so set aside and not sent by itself: ${setAside(held.set_aside)}.`,
         ]),
     ...(value.requests.length === 0
       ? []
@@ -63,6 +66,11 @@ function row({ id, status, expires_at, action }: ReturnType<typeof presentHeld>)
 
 function counts({ pending, approved }: Held): string {
   return `${of(pending, 'pending request')} and ${of(approved, 'unused approval')}`
+}
+
+/** Says what was set aside, as `doctor` does. */
+export function setAside({ callbacks, pushes, cards }: SetAside): string {
+  return `${of(callbacks, 'callback')}, ${of(pushes, 'notification')} and ${of(cards, 'card')}`
 }
 
 function of(count: number, what: string): string {

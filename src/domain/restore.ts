@@ -79,6 +79,13 @@ function restored({ copied_at, restored_at }: RestoreTimes): string {
   return `The store was restored on ${restored_at.toISOString()} from a copy of ${copied_at.toISOString()}`
 }
 
+/** Numbers of what the first start on a copy set aside: it may have been sent after the copy was made. Webhook events count as callbacks. */
+export interface SetAside {
+  callbacks: number
+  pushes: number
+  cards: number
+}
+
 /** What a request says about the restores of its store. */
 export interface MadeAfter {
   /** Id of the last restore when the request was made; absent if the store was never restored before. */

@@ -6,6 +6,7 @@ import {
   RESTORES,
   type Restore,
   type RestoreTimes,
+  type SetAside,
 } from '../domain/restore.ts'
 import { coalesce } from '../ports/coalesce.ts'
 import { deleteEach } from './mongo/bulk-writes.ts'
@@ -55,6 +56,24 @@ export function createRestoreStore(connection: StoreConnection) {
       known.flatMap(({ copied_at, restored_at }) =>
         restored_at === undefined ? [] : [{ copied_at, restored_at }],
       ),
+    /** Counts what the first start set aside, and nothing sent since. */
+    async setAside({ restored_at }: Restore): Promise<SetAside> {
+      if (restored_at === undefined) return { callbacks: 0, pushes: 0, cards: 0 }
+      const doubted = { outcome: 'interrupted', at: { $gte: restored_at } }
+      const dropped = { state: 'dropped', attempts: { $elemMatch: doubted } }
+      const count = (name: string, which: object) => connection.collection(name).countDocuments(which)
+      const [callbacks, pushes, cards] = await Promise.all([
+        count('deliveries', dropped),
+        count('pushes', dropped),
+        count('cards', { state: 'idle', stale: true }),
+      ])
+      return { callbacks, pushes, cards }
+    },
+    /** Notes on the marks that no start has seen when this one began; a start that goes on after a crash keeps that time. */
+    async begin(restored_at: Date): Promise<void> {
+      await model.updateMany({ state: 'copied', restored_at: null }, { $set: { restored_at } })
+      await load()
+    },
     find: (id: string) => known.find((restore) => restore.id === id),
     /** Returns the id of the restore that holds what its copy left open, as it was last read. */
     holding: () => (last()?.state === 'held' ? last()?.id : undefined),
@@ -81,8 +100,8 @@ export function createRestoreStore(connection: StoreConnection) {
       return modifiedCount === 1
     },
     /** The mark becomes a restore that holds. */
-    async hold(id: string, facts: Required<Pick<Restore, 'number' | 'restored_at'>>): Promise<void> {
-      await model.updateOne({ _id: id, state: 'copied' }, { $set: { ...facts, state: 'held' } })
+    async hold(id: string, number: number): Promise<void> {
+      await model.updateOne({ _id: id, state: 'copied' }, { $set: { number, state: 'held' } })
       await load()
     },
   }

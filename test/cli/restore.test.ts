@@ -161,14 +161,15 @@ it('what a copy left open is neither decided nor used after its restore without 
   expect((await call(`/api/v1/approvals/${later}/verify`)).body.caution).toBeUndefined()
 
   const status = (await run('restore', 'status')).json()
-  expect(status).toMatchObject({ held: true, pending: 4, approved: 3 })
+  const set_aside = { callbacks: 1, pushes: 0, cards: 0 }
+  expect(status).toMatchObject({ held: true, pending: 4, approved: 3, set_aside })
   expect(status.requests.map(({ id }: { id: string }) => id)).toEqual(
     expect.arrayContaining([rejected, unused]),
   )
   const { checks } = (await run('doctor')).json()
   expect(checks.find(({ name }: { name: string }) => name === 'Restore')).toMatchObject({
     status: 'warn',
-    detail: expect.stringMatching(/; 4 pending requests and 3 unused approvals of that copy are held$/),
+    detail: expect.stringMatching(/; 4 pending requests and 3 unused approvals of that copy are held; set aside: 1 callback, 0 notifications and 0 cards$/),
     fix: expect.stringMatching(
       /key revoke key_\w+ .*\(bot\)[\s\S]*user reset ann@example\.com[\s\S]*restore confirm$/,
     ),

@@ -165,7 +165,18 @@ describe('the machine of a card', () => {
     [{ place: 'unposted', lost: 'perhaps' }, {}, { interrupted: true }],
     [{ place: 'unposted', lost: 'perhaps' }, { perhaps_posted: true }],
     [{ place: 'missing', lost: 'none' }, { attempts: [post('accepted'), post('failed')] }],
+    // Its message was found by a search, and deleted later.
+    [{ place: 'missing', lost: 'none' }, { attempts: [post('interrupted'), post('accepted')] }],
     [{ place: 'shown', lost: 'none' }, { message: ref }],
+    // Set aside after a restore.
+    [
+      { place: 'behind', lost: 'none' },
+      { message: ref, stale: true, attempts: [post('accepted'), { ...post('interrupted'), what: 'update' }] },
+    ],
+    [
+      { place: 'unposted', lost: 'perhaps' },
+      { perhaps_posted: true, attempts: [post('interrupted')] },
+    ],
     [
       { place: 'behind', lost: 'none' },
       { message: ref, shown: 1 },

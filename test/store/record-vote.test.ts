@@ -80,7 +80,7 @@ it('what a restore holds is neither voted on nor used by the write itself: a hol
     copied_at: new Date(),
   })
   const mark = (await restores.all()).at(-1) ?? expect.unreachable()
-  await restores.hold(mark.id, { number: 1, restored_at: new Date() })
+  await restores.hold(mark.id, 1)
   const after = await stored(await ask(setting))
   const vote = (request: ApprovalRequest) => requests.recordVote(request.id, request.version, voteOn(request))
   const use = async ({ id }: ApprovalRequest) => {

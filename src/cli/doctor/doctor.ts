@@ -11,6 +11,7 @@ import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
 import { visibleString } from '../../domain/text.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
+import { setAside } from '../restore.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
@@ -183,10 +184,10 @@ const NAMED = 20
 async function checkHold(config: Config): Promise<Check[]> {
   const hold = await inspectHold(config)
   if (hold === undefined) return []
-  const { restore, pending, approved, keys, people } = hold
+  const { restore, pending, approved, set_aside, keys, people } = hold
   const started = restore.restored_at !== undefined
   const copy = `${started ? 'restored from' : 'not started yet:'} a copy of ${restore.copied_at.toISOString()}`
-  const detail = `${copy}; ${pending} pending requests and ${approved} unused approvals of that copy ${started ? 'are' : 'will be'} held`
+  const detail = `${copy}; ${pending} pending requests and ${approved} unused approvals of that copy ${started ? `are held; set aside: ${setAside(set_aside)}` : 'will be held'}`
   const again = [
     ...keys.map(({ id, name }) => `countersign key revoke ${id}   (${visibleString(name)})`),
     ...people.map((email) => `countersign user reset ${email}`),

@@ -1,7 +1,7 @@
 import { type AuditActor, drawEntry } from '../../domain/audit.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { isHeldBy, type Restore } from '../../domain/restore.ts'
+import { isHeldBy, type Restore, type SetAside } from '../../domain/restore.ts'
 import type { HeldKind } from '../../store/requests/held-requests.ts'
 import { endEveryBootstrap } from '../bootstrap/settle-bootstrap.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -25,25 +25,37 @@ export async function isTakenUp({ restores }: Pick<FlowDeps, 'restores'>): Promi
  */
 export async function takeUpCopy(deps: FlowDeps): Promise<void> {
   const relay = createRelay(deps, NO_LOOPS)
+  await deps.restores.begin(deps.clock.now())
   // What the copy was about to send and to record comes first.
   await relay.run()
   await setAsideWaiting(deps)
+  await editWhatIsOver(deps)
   await endEverySession(deps)
   await deps.restores.endLinks()
   await endEveryBootstrap(deps)
-  // The same moment: a key from before it is one that the copy's own history used as well (`restoreCaution`).
-  const restored_at = deps.clock.now()
-  for (const purpose of KEY_PURPOSES) await deps.keys.rotate(purpose, restored_at, { kind: 'service' })
   const all = await deps.restores.all()
   for (const [index, mark] of all.entries()) {
-    if (mark.state !== 'copied') continue
-    await deps.audit.append(restoredEntry(deps, mark, restored_at))
+    if (mark.state !== 'copied' || mark.restored_at === undefined) continue
+    await rotateKeys(deps, mark.restored_at)
+    await deps.audit.append(restoredEntry(deps, mark, mark.restored_at))
     await relay.run()
-    await deps.restores.hold(mark.id, { number: index + 1, restored_at })
+    await deps.restores.hold(mark.id, index + 1)
     deps.log.warn(
       { copied_at: mark.copied_at.toISOString(), copied_on: mark.copied_on },
       'this store was restored from a copy: sessions and links have ended, and what was open in the copy is held; run: countersign doctor',
     )
+  }
+}
+
+/**
+ * Lets new keys sign from the moment of the restore: an older key is one with which the history after the copy was signed as well
+ * (`restoreCaution`).
+ */
+async function rotateKeys({ keys }: FlowDeps, restored_at: Date): Promise<void> {
+  const made = keys.ring().publicRecords()
+  for (const purpose of KEY_PURPOSES) {
+    const isMade = made.some((key) => key.purpose === purpose && +key.notBefore === +restored_at)
+    if (!isMade) await keys.rotate(purpose, restored_at, { kind: 'service' })
   }
 }
 
@@ -107,6 +119,20 @@ async function setAsideWaiting({ clock, random, deliveries, pushes, cards }: Flo
   )
 }
 
+/**
+ * Has the messages edited that still ask about what was over in the copy: no news would ever do that, and an edit tells nobody
+ * anything twice.
+ */
+async function editWhatIsOver({ clock, cards, requests }: FlowDeps): Promise<void> {
+  const behind = await cards.restingBehind()
+  const found = await requests.findMany([...new Set(behind.map(({ request_id }) => request_id))])
+  const over = new Set(found.filter(({ status }) => status !== 'pending').map(({ id }) => id))
+  const at = clock.now()
+  await Promise.all(
+    behind.filter(({ request_id }) => over.has(request_id)).map(({ id }) => cards.doubt(id, at)),
+  )
+}
+
 async function untilNone<R>(
   claim: () => Promise<readonly { record: R }[]>,
   finish: (record: R) => Promise<unknown>,
@@ -136,6 +162,7 @@ export interface Held {
   restore: Restore
   pending: number
   approved: number
+  set_aside: SetAside
 }
 
 type HoldDeps = Pick<FlowDeps, 'restores' | 'requests'>
@@ -144,11 +171,12 @@ type HoldDeps = Pick<FlowDeps, 'restores' | 'requests'>
 export async function findHeld({ restores, requests }: HoldDeps): Promise<Held | undefined> {
   const restore = (await restores.all()).at(-1)
   if (restore === undefined || restore.state === 'lifted') return undefined
-  const [pending, approved] = await Promise.all([
+  const [pending, approved, set_aside] = await Promise.all([
     requests.countHeld(restore.id, 'pending'),
     requests.countHeld(restore.id, 'approved'),
+    restores.setAside(restore),
   ])
-  return { restore, pending, approved }
+  return { restore, pending, approved, set_aside }
 }
 
 /** Lists the first requests of that kind which the restore holds. */

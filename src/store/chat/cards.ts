@@ -198,6 +198,11 @@ function reads(model: CardModel) {
     async find(id: string): Promise<Card | undefined> {
       return recordIn(await model.findById(id).lean<CardDocument>())
     },
+    /** Returns the cards at rest whose message is behind: those that were set aside after a restore. */
+    async restingBehind(): Promise<Pick<Card, 'id' | 'request_id'>[]> {
+      const query = model.find({ state: 'idle', stale: true, message: PRESENT }, { request_id: 1 })
+      return (await query.lean<CardDocument[]>()).map(({ _id: id, request_id }) => ({ id, request_id }))
+    },
     /** Oldest first. */
     async ofRequest(requestId: string): Promise<Card[]> {
       const query = model.find({ request_id: String(requestId) }).sort(OLDEST_FIRST)

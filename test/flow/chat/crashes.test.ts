@@ -4,7 +4,7 @@ import { attemptCard } from '../../../src/flow/tell/cards/attempt-card.ts'
 import { createLookup } from '../../../src/flow/tell/cards/find-addresses.ts'
 import { createOutageWatch } from '../../../src/flow/tell/cards/outage.ts'
 import { createTroubleWatch } from '../../../src/flow/tell/trouble.ts'
-import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { clockOf } from '../../support/clock.ts'
 import { FIRST } from '../../support/first-claim.ts'
 import { useWorker } from '../../support/worker.ts'
@@ -57,6 +57,30 @@ it.each(['posts once more, and only once', 'says the outcome there, of what was 
     ])
   },
 )
+
+it('says the outcome in a new message where one that a search had found was deleted later', async () => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, chat, requester, people } = setting
+  const [first, second] = [people[0] ?? expect.unreachable(), people[1] ?? expect.unreachable()]
+  letLook(chat)
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 2)
+  const card = { request_id: id, 'recipient.user_id': first.id }
+  const lost = { state: 'due', shown: 0, perhaps_posted: true, attempts: [] }
+  await worker.stored('cards').updateOne(card, { $set: lost, $unset: { message: 1, posted_at: 1 } })
+  work.loops.cards.wake()
+  await untilAtRest(worker, id, 2)
+  chat.behave(({ what, to }) =>
+    to === 'U1' && what === 'update' ? { outcome: 'unreachable', gone: true } : undefined,
+  )
+  await vote(setting, id, second, 'approved', { closes: false })
+  await untilAtRest(worker, id, 2)
+  chat.behave(() => undefined)
+  await vote(setting, id, first, 'rejected')
+  await untilAtRest(worker, id, 2)
+  expect(chat.of('U1').map((message) => nowShown(message)?.status.kind)).toEqual(['pending', 'rejected'])
+})
 
 it('carries on after a restart what was left before it: cards not made, not posted, not edited', async () => {
   const setting = await useCardSetting()

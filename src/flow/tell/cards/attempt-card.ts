@@ -155,6 +155,8 @@ async function search(job: Job, { person }: Showing): Promise<CardAnswer> {
     const replaces = card.message !== undefined && progress.message === undefined
     progress.posted_at = replaces ? deps.clock.now() : card.created_at
     progress.message = { ...answer.value, ...placedTo(address, found) }
+    // Without it, a card whose message is deleted later would count as one that was never posted.
+    note(job, 'post', 'accepted', answer.duration_ms)
     return 'accepted'
   }
   return unknown ? 'unknown' : 'gone'
