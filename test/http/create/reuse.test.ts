@@ -122,7 +122,7 @@ describe('reuse: open', () => {
     const copied = { copied_by: 'backup', copied_on: 'x@y', copied_at: new Date() } as const
     await restores.mark({ id: 'cpy_00000000000000000000000000', ...copied })
     const mark = (await restores.all()).at(-1) ?? expect.unreachable()
-    await restores.hold(mark.id, { number: 1, restored_at: new Date() })
+    await restores.hold(mark.id, 1)
     const next = (await caller.create(BODY)).body
     expect([next.id === id, next.reused]).toEqual([false, undefined])
     expect((await caller.create(BODY)).body).toMatchObject({ id: next.id, reused: true })
