@@ -169,7 +169,9 @@ it('what a copy left open is neither decided nor used after its restore without 
   const { checks } = (await run('doctor')).json()
   expect(checks.find(({ name }: { name: string }) => name === 'Restore')).toMatchObject({
     status: 'warn',
-    detail: expect.stringMatching(/; 4 pending requests and 3 unused approvals of that copy are held; set aside: 1 callback, 0 notifications and 0 cards$/),
+    detail: expect.stringMatching(
+      /; 4 pending requests and 3 unused approvals of that copy are held; set aside: 1 callback, 0 notifications and 0 cards$/,
+    ),
     fix: expect.stringMatching(
       /key revoke key_\w+ .*\(bot\)[\s\S]*user reset ann@example\.com[\s\S]*restore confirm$/,
     ),
