@@ -69,10 +69,13 @@ async function restoreBehind({ trail }: TrailDeps, { findings }: TrailReport): P
 
 const HEAD_LOST: ReadonlySet<Finding['code']> = new Set(['truncated', 'rewritten'])
 
-function presentReport({ head, firstBad, findings, found, ...counts }: TrailReport, restored?: string) {
+function presentReport(
+  { head, foreign, firstBad, findings, found, ...counts }: TrailReport,
+  restored?: string,
+) {
   return {
     ok: found === 0,
-    head: headText(head),
+    head: foreign ? null : headText(head),
     ...counts,
     first_bad: firstBad ?? null,
     findings: findings.map((finding) => ({ ...finding, message: sentence(finding, restored) })),
@@ -81,7 +84,7 @@ function presentReport({ head, firstBad, findings, found, ...counts }: TrailRepo
 }
 
 function describeReport(
-  { records, erased, documents, waiting, head, found, firstBad }: TrailReport,
+  { records, erased, documents, waiting, head, foreign, found, firstBad }: TrailReport,
   whole: boolean,
 ): string {
   const verdict =
@@ -95,7 +98,7 @@ function describeReport(
     verdict,
     `  Records    ${records}${erased === 0 ? '' : ` (${erased} erased)`}`,
     `  Documents  ${documents}${rest}`,
-    `  Head       ${headText(head)}`,
+    `  Head       ${foreign ? 'none: the trail does not have the head that was given' : headText(head)}`,
     ...(found === 0
       ? [
           'Keep the head where it cannot be overwritten: --expect <head> then finds a trail that was cut short or rewritten.',

@@ -239,8 +239,11 @@ describe('T85: countersign audit check', () => {
       ],
     })
     expect((await since(`30000:${'0'.repeat(64)}`)).json()).toMatchObject({
+      head: null,
       findings: [{ code: 'truncated', seq: 30_000 }],
     })
+    const { stdout } = await run('check', '--since', `30000:${'0'.repeat(64)}`)
+    expect(stdout).toContain('\n  Head       none: the trail does not have the head that was given\n')
     await log.deleteOne({ _id: Number(count) })
     expect((await since(String(head))).json()).toMatchObject({ first_bad: Number(count), found: 2 })
   })

@@ -34,6 +34,8 @@ export interface TrailReport {
   erased: number
   /** To be noted down: nothing else reveals later that the trail was cut short. */
   head: ChainHead
+  /** The head is none of the trail's: it is the one that was given, and the trail has no later record. */
+  foreign?: true
   documents: number
   /** Entries that no process has brought to the trail yet. */
   waiting: number
@@ -80,9 +82,9 @@ export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): P
   const onProgress = (documents: number) => options.onProgress?.({ documents })
   const partial = options.since !== undefined
   const states = await checkStates(deps, { tellings, report, onProgress, partial, erasedUntil })
-  const { records, erased, head } = chain
+  const { erasures: _, ...read } = chain
   return {
-    ...{ records, erased, head },
+    ...read,
     ...states,
     findings,
     found,
@@ -99,6 +101,7 @@ async function checkChain(
   records: number
   erased: number
   head: ChainHead
+  foreign?: true
   erasures: ReturnType<typeof createErasures>
 }> {
   const erasures = createErasures()
@@ -124,30 +127,28 @@ async function checkChain(
       if (said !== undefined) erasures.tell(said)
     }
   }
-  if (since !== undefined) await checkStart(trail, since, report)
+  const hasStart = since === undefined || (await checkStart(trail, since, report))
   if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
   for await (const page of pages(trail, head.seq + 1)) {
     page.forEach(look)
     onProgress?.({ records, head })
   }
   if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
-  return { records, erased, head, erasures }
+  const isForeign = !hasStart && records === 0
+  return { records, erased, head, ...(isForeign ? { foreign: true } : {}), erasures }
 }
 
-/** Checks that the trail still has the record with which it was found intact. */
+/** Checks whether the trail still has the record with which it was found intact. */
 async function checkStart(
   trail: TrailDeps['trail'],
   { seq, hash }: ChainHead,
   report: (finding: ChainFinding) => void,
-): Promise<void> {
-  if (seq === 0) {
-    if (hash !== GENESIS.hash) report({ code: 'rewritten', seq })
-    return
-  }
-  const [found] = await trail.scan(seq, 1)
-  if (found?.seq === seq && found.hash === hash) return
+): Promise<boolean> {
+  const [found] = seq === 0 ? [GENESIS] : await trail.scan(seq, 1)
+  if (found?.seq === seq && found.hash === hash) return true
   if (found?.seq === seq) report({ code: 'rewritten', seq })
   else report({ code: found === undefined ? 'truncated' : 'gap', seq })
+  return false
 }
 
 function pages(trail: TrailDeps['trail'], first: number): AsyncGenerator<AuditRecord[]> {
