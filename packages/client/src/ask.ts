@@ -72,7 +72,7 @@ export interface Approval {
   receipt: Schemas['ApprovedApproval']
   /**
    * Uses the approval, once. Call it last before acting, and act only if it returns.
-   * @throws Used, Mismatch, Sandbox, Refused; Unreachable, after which it may be called again
+   * @throws Used, Mismatch, Sandbox, Expired, Refused; Unreachable, after which it may be called again
    */
   use(limits?: Patience): Promise<Use>
 }
@@ -151,10 +151,7 @@ export function insist(outcome: Outcome): Approval {
         outcome,
       )
     default:
-      throw new (status === 'expired' ? Expired : Withdrawn)(
-        `the request is ${status}, neither approved nor refused. If it is still wanted, ask in a new call.`,
-        id,
-      )
+      throw lapsed(status, id)
   }
 }
 
@@ -229,22 +226,40 @@ function useOnce(
   const body = { ...Object(content), refuse_sandbox: !peer.allowSandbox || undefined }
   let taken = false
   return async ({ withinSeconds, signal = asking } = {}) => {
+    const limits = { ...limitsOf({ withinSeconds, signal }), id }
     if (taken) throw used(id)
     taken = true
-    const limits = { ...limitsOf({ withinSeconds, signal }), id }
     const use = await send(peer, limits, { path: `${API + id}/consume`, body, once }).catch((error) => {
-      // If nobody answered, nobody knows whether it is used up: the same key may ask again.
-      taken = error instanceof Refused
-      throw error?.code === 'already_consumed'
-        ? used(id)
-        : error?.code === 'mismatch'
-          ? mismatch(id, { field: error.body.field, cause: error })
-          : error
+      // Nobody has acted on it here, so the same key may ask again, and learns whether it was used up.
+      taken = false
+      throw refusedUse(error, id)
     })
     checkAbout(use.request_id, id)
     checkSandbox(peer, use, id)
     return { id, decisionId: String(use.decision_id), usedAt: String(use.consumed_at) }
   }
+}
+
+function refusedUse(error: Refused, id: string): unknown {
+  switch (error?.code) {
+    case 'already_consumed':
+      return used(id)
+    case 'mismatch':
+      return mismatch(id, { field: error.body.field, cause: error })
+    case 'approval_lapsed':
+      return lapsed('expired', id)
+    case 'sandbox_approval':
+      return sandbox(id)
+    default:
+      return error
+  }
+}
+
+function lapsed(status: 'expired' | 'withdrawn', id: string): Expired | Withdrawn {
+  return new (status === 'expired' ? Expired : Withdrawn)(
+    `the request is ${status}, neither approved in time nor refused. If it is still wanted, ask in a new call.`,
+    id,
+  )
 }
 
 /** A cache or a proxy may mix answers up. */

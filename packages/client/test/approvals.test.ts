@@ -163,6 +163,29 @@ describe('what runs is what was approved', () => {
 })
 
 describe('many at once', () => {
+  it('the same action is another question in another call and in another run', async () => {
+    const names = [
+      ['run-1', 'call-1'],
+      ['run-1', 'call-2'],
+      ['run-2', 'call-1'],
+      ['run-1', 'call-1'],
+    ] as const
+    const outcomes = await Promise.all(
+      names.map((pair) => on.client().ask({ action: 'Deploy', for: pair, withinSeconds: 0 })),
+    )
+    expect(new Set(outcomes.map(({ id }) => id)).size).toBe(3)
+    expect(outcomes[3]?.id).toBe(outcomes[0]?.id)
+  })
+
+  it('two uses of one outcome at once are one use', async () => {
+    const done = on.client().ask({ action: 'Deploy', for: ['r', 'c'] })
+    await on.service.decide(await on.asked(), 'approved')
+    const outcome = await done
+    if (outcome.status !== 'approved') throw new Error(outcome.status)
+    const uses = await Promise.allSettled([outcome.use(), outcome.use()])
+    expect(uses).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { name: 'Used' } }])
+  })
+
   it('8 equal calls are one request and one payment', async () => {
     const { paid, pay } = on.payment()
     const done = Promise.allSettled(Array.from({ length: 8 }, () => pay(INVOICE)))

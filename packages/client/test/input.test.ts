@@ -71,6 +71,26 @@ describe('what JSON cannot hold', () => {
   })
 })
 
+it.each([
+  ['approval_lapsed', 'Expired'],
+  ['sandbox_approval', 'Sandbox'],
+  ['mismatch', 'Mismatch'],
+  ['held_after_restore', 'Refused'],
+])('a use refused with %s is %s', async (error, name) => {
+  const approved = { id: 'req_1', status: 'approved', action: 'Pay', context: {}, decision: {} }
+  const cs = countersign({
+    url: 'https://approvals.example.com',
+    key: 'sa_live_x',
+    fetch: async (_, init) =>
+      init?.method === 'GET'
+        ? Response.json(approved)
+        : Response.json({ error, message: 'No.' }, { status: 409 }),
+  })
+  const outcome = await cs.resume('req_1')
+  if (outcome.status !== 'approved') throw new Error(outcome.status)
+  await expect(outcome.use()).rejects.toMatchObject({ name, id: 'req_1' })
+})
+
 describe('wrong calls are Invalid, and nothing is sent', () => {
   it.each([
     ['no for', undefined],
