@@ -53,8 +53,8 @@ describeWithNginx('two processes on one countersign store, behind the proxy', ()
     return started
   }
 
-  async function serve(port: number): Promise<WatchedProcess> {
-    const service = countersign(['serve'], { ...environment, PORT: String(port) })
+  async function serve(port: number, host = '127.0.0.1'): Promise<WatchedProcess> {
+    const service = countersign(['serve'], { ...environment, HOST: host, PORT: String(port) })
     await service.line(/Countersign is running/)
     return service
   }
@@ -222,5 +222,50 @@ describeWithNginx('two processes on one countersign store, behind the proxy', ()
     // One of them went to both: killed on the first, answered by the second.
     const [stayed, died] = ports.map((port) => `127.0.0.1:${port}`)
     await expect.poll(() => answeredBy(fresh, id).sort()).toEqual([stayed, `${died}, ${stayed}`].sort())
+  })
+
+  it('three members, each on an address of its own, lose nothing when one is killed, and take it back', async () => {
+    key = await newKey()
+    const port = await freePort()
+    const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
+    const [first, second, third] = hosts.map((host) => `http://${host}:${port}`) as [string, string, string]
+    const members: WatchedProcess[] = []
+    for (const host of hosts) members.push(await serve(port, host))
+    const { port: balancer } = await useProxy({ processes: hosts.map((host) => `${host}:${port}`) })
+    const create = async (n: number): Promise<string> => {
+      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+      const init = { method: 'POST', body: JSON.stringify({ action: `Step ${n}` }) }
+      const send = () =>
+        fetch(`http://localhost:${balancer}/api/v1/approvals/request`, {
+          ...init,
+          headers: { ...headers, 'Idempotency-Key': `step-${n}` },
+        })
+      // As every caller should: with the same key until there is an answer.
+      let made = await send()
+      for (let again = 0; made.status >= 500 && again < 5; again += 1) made = await send()
+      expect(made.status).toBe(201)
+      return JSON.parse(await made.text()).id
+    }
+    const waited = await create(0)
+    const wait = (member: string) => call(member, `/${waited}/wait?timeout=60`)
+    const waits = [wait(first), wait(third)]
+    const before = await Promise.all([1, 2, 3, 4, 5, 6].map(create))
+    const during = [7, 8, 9, 10, 11, 12].map(create)
+    await members[1]?.end('SIGKILL')
+    const after = await Promise.all([13, 14, 15, 16, 17, 18].map(create))
+    const made = [waited, ...before, ...(await Promise.all(during)), ...after].sort()
+    expect(new Set(made).size).toBe(19)
+
+    await approve(waited)
+    for (const answer of await Promise.all(waits))
+      expect(JSON.parse(await answer.text())).toMatchObject({ id: waited, status: 'approved' })
+    const uses = await Promise.all([first, third].map((member) => call(member, `/${waited}/consume`, {})))
+    expect(uses.map(({ status }) => status).sort()).toEqual([200, 409])
+
+    await serve(port, hosts[1])
+    for (const member of [first, second, third]) {
+      const listed = JSON.parse(await (await call(member, '?limit=100')).text())
+      expect(listed.data.map(({ id }: { id: string }) => id).sort()).toEqual(made)
+    }
   })
 })
