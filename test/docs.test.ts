@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { packagePath } from '../src/config/package-path.ts'
 import { createBody } from '../src/http/api/approvals-create.ts'
 import { makeCertificate, receive } from './outbound/receiver.ts'
+import { cli } from './support/cli.ts'
 import { expectStatus } from './support/enrolled.ts'
 import { createHttpClient, type HttpClient } from './support/http-client.ts'
 import { LIGHT_NPX } from './support/npx.ts'
@@ -112,6 +113,29 @@ describe('the documents', () => {
     const ci = readFileSync(packagePath('.ci/run'), 'utf8')
     expect(ci).toContain('npm ci')
     expect(ci).toContain('npm test')
+  })
+
+  it('names in its sentences only commands and options that exist', async () => {
+    const { stdout } = await cli(['completion', 'bash'], { env: {} })
+    const lines = [...stdout.matchAll(/^ {4}'([^']*)'\) words='([^']*)' ;;$/gm)]
+    const known = new Map(lines.map(([, at = '', words = '']) => [at, words.split(' ')]))
+    const named = PAGES.flatMap(({ path, text }) =>
+      [...text.matchAll(/`(?:npx )?countersign ([^`]+)`/g)].map(([, command = '']) => ({ path, command })),
+    )
+    const exists = (command: string): boolean => {
+      const words = command.split(/\s+/)
+      let at = ''
+      for (let next = words[0]; next !== undefined && known.has(`${at} ${next}`.trim()); next = words[0]) {
+        at = `${at} ${next}`.trim()
+        words.shift()
+      }
+      const options = words.flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
+      return (
+        (at !== '' || /^[<-]/.test(command)) && options.every((option) => known.get(at)?.includes(option))
+      )
+    }
+    expect(named.length).toBeGreaterThan(60)
+    expect(named.filter(({ command }) => !exists(command))).toEqual([])
   })
 
   it('links only to files, and headings in them, that exist', () => {

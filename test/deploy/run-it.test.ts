@@ -44,6 +44,37 @@ describeWith('SYSTEMD_ANALYZE_PATH', process.env.SYSTEMD_ANALYZE_PATH ?? '/usr/b
   },
 )
 
+it('the command beside the service of systemd has its settings and secrets, and runs in its folder', async () => {
+  const folder = await newFolder(tmpdir())
+  await writeFile(
+    join(folder, 'env'),
+    'BASE_URL=https://approvals.example.com\nTRUST_PROXY=1\nSTORE=embedded\n',
+  )
+  for (const name of ['api_key_pepper', 'token_secret', 'sealing_key', 'webhook_master_secret'])
+    await writeFile(join(folder, name), execFileSync('openssl', ['rand', '-base64', '32']))
+  // Only root may become another user.
+  const asUser = process.getuid?.() === 0 ? 'runuser -u root --' : ''
+  const script = shipped('countersign.sh')
+    .replaceAll('/etc/countersign', folder)
+    .replace('/var/lib/countersign', join(folder, 'data'))
+    .replace('/srv/countersign', packagePath('.'))
+    .replace('runuser -u countersign --', asUser)
+  const countersign = (...args: string[]) =>
+    spawnSync('sh', ['-c', script, 'countersign', ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH },
+    })
+  const made = countersign('user', 'invite', 'ann@example.com', '--json')
+  expect([made.status, made.stderr]).toEqual([0, ''])
+  expect(JSON.parse(made.stdout)).toMatchObject({
+    enroll_url: expect.stringContaining('https://approvals.example.com/'),
+  })
+  expect(readdirSync(join(folder, 'data'))).toContain('store.db')
+  // In production no secrets are made: they were all given.
+  expect(readdirSync(join(folder, 'data'))).not.toContain('secrets.json')
+  expect(countersign('user', 'list').stdout).toContain('ann@example.com')
+})
+
 describe('the manifests of Kubernetes', () => {
   const documents = parseAllDocuments(shipped('kubernetes/countersign.yaml')).map((one): unknown =>
     one.toJS(),
