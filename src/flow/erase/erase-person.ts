@@ -156,27 +156,29 @@ async function eraseOwnRequests(deps: FlowDeps, user: User, actor: AuditActor): 
 }
 
 /** Erases the comments of the person's votes, after the deliveries that hold them. @returns how many requests are left */
-async function forgetComments(deps: FlowDeps, user: User): Promise<number> {
+async function forgetComments(deps: FlowDeps, { id }: User): Promise<number> {
   let left = 0
-  for (const request of await votedOn(deps, user)) {
-    if (!request.votes.some(({ user_id, comment }) => user_id === user.id && comment !== null)) continue
-    await deps.erasure.deleteDeliveries([request.id])
-    const { open_deliveries } = await deps.erasure.count(request.id)
-    if (open_deliveries > 0 || !(await deps.personErasure.forgetComments(request, user.id))) left += 1
+  for (const slice of slicesOf(await deps.personErasure.voted(id))) {
+    for (const request of await deps.requests.findMany(slice)) {
+      if (!request.votes.some(({ user_id, comment }) => user_id === id && comment !== null)) continue
+      await deps.erasure.deleteDeliveries([request.id])
+      const { open_deliveries } = await deps.erasure.count(request.id)
+      if (open_deliveries > 0 || !(await deps.personErasure.forgetComments(request, id))) left += 1
+    }
   }
   return left
 }
 
-async function votedOn(deps: FlowDeps, { id }: User) {
-  return deps.requests.findMany(await deps.personErasure.voted(id))
+function slicesOf(ids: readonly string[]): string[][] {
+  const starts = Array.from({ length: Math.ceil(ids.length / SLICE) }, (_, index) => index * SLICE)
+  return starts.map((start) => ids.slice(start, start + SLICE))
 }
 
 /** Has the posted messages edited that show the person's name, and those to the person, once. */
 async function redraw(deps: FlowDeps, { id, erasing, erased_at }: User): Promise<void> {
   if (erasing?.redrawn || erased_at !== undefined) return
-  const voted = await deps.personErasure.voted(id)
-  for (let start = 0; start < voted.length; start += SLICE)
-    await deps.cards.redraw({ requestIds: voted.slice(start, start + SLICE) }, deps.clock.now())
+  for (const requestIds of slicesOf(await deps.personErasure.voted(id)))
+    await deps.cards.redraw({ requestIds }, deps.clock.now())
   await deps.cards.redraw({ userId: id }, deps.clock.now())
   await changeFresh(deps.users, id, (user) => ({
     fields: { erasing: { chat: identitiesOf(user), redrawn: true as const } },
