@@ -134,6 +134,7 @@ function askerLines({ requested_by: { key_name, account_name }, ...view }: CardV
     ...(view.reversibility === undefined
       ? []
       : [[bold('Undoing it: '), words(view.reversibility), italic(' · says the caller')]]),
+    ...(view.use_within === undefined ? [] : [[words(view.use_within)]]),
   ]
 }
 

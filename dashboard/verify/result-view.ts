@@ -198,12 +198,16 @@ function fact(name: string, said: string | undefined, ...more: Child[]): Fact {
 /** The fields of the statement since its version 2; the caller's own words are shown as such. */
 function statedFacts({ result }: Examination): Fact[] {
   if (!result.valid || result.stated === undefined) return []
-  const { requester, quorum, audience, reversibility } = result.stated
+  const { requester, quorum, audience, reversibility, use_within_seconds } = result.stated
   return [
     fact('Caller', `${requester.name} (${requester.key} of ${requester.account})`),
     ['Approvals needed', String(quorum)],
     fact('Meant for', audience),
     fact('Undoing it, says the caller', reversibility),
+    fact(
+      'Can be used',
+      use_within_seconds === undefined ? undefined : `until ${use_within_seconds} s after approval`,
+    ),
   ]
 }
 

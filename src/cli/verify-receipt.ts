@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { parseUnambiguous } from '../domain/parse-json.ts'
 import { exactlyAs, type ReceiptPayload } from '../domain/receipt.ts'
+import { useWithinWords } from '../domain/request.ts'
 import { isLoopback } from '../outbound/target-url.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { JwksError } from '../signing/jwks.ts'
@@ -256,12 +257,13 @@ function besideLines(names: string | undefined): string[] {
 /** Lines for what the intent states, with control characters made visible: a requester's name could forge a line of ours. */
 function statedLines(stated: VerifiedReceipt['stated']): [string, string][] {
   if (stated === undefined) return []
-  const { requester, quorum, audience, reversibility } = stated
+  const { requester, quorum, audience, reversibility, use_within_seconds } = stated
   const lines: [string, string | undefined][] = [
     ['Caller', `${requester.name} (${requester.key} of ${requester.account})`],
     ['Needed', quorum === 1 ? 'one approval' : `${quorum} approvals`],
     ['Meant for', audience],
     ['Reversibility', reversibility && `${reversibility} (says the caller)`],
+    ['Use', useWithinWords(use_within_seconds)],
   ]
   return lines.flatMap(([name, value]) => (value === undefined ? [] : [[name, oneLine(value)]]))
 }

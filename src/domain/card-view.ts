@@ -72,6 +72,8 @@ export interface CardView extends TextWarnings {
   high_impact: boolean
   /** What the caller says about undoing the action, in our words. */
   reversibility?: string
+  /** How long an approval can be used, in our words. */
+  use_within?: string
   /** A dry run: no person decides it. */
   sandbox?: true
   quorum: { approved: number; needed: number }

@@ -45,6 +45,8 @@ export const REFUSALS = {
     409,
     'This approval was used before; check what that use did before you request a new approval.',
   ],
+  approval_lapsed: [409, 'This approval was not used in time. Do not proceed; make a new request. {detail}'],
+  sandbox_approval: [409, 'No person gave this sandbox approval. Do not proceed; use a live key.'],
   held_after_restore: [
     409,
     'This service was restored from a backup. This request may have been decided, or its approval used, after the backup was made, so it is held until the operator confirms it (`countersign restore confirm`). Nothing was changed.',

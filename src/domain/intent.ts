@@ -5,13 +5,16 @@ import type { Reversibility } from './request.ts'
 /** Version tag of the decision intent. Other ceremonies (sign-in, enrolment, batch) have other tags; none can be swapped in. */
 const INTENT_TYPE = 'human-approval/intent/v2'
 
+/** Tag of a statement with `use_within_seconds`: a verifier that does not know the field must not take the approval for a lasting one. */
+const LAPSING_TYPE = 'human-approval/intent/v3'
+
 /**
  * The full statement a person consents to. The WebAuthn challenge is SHA-256 of its RFC 8785 form and the receipt's
  * `nonce` is the same hash shortened, so neither the action's tail nor the context can be exchanged afterwards.
  * The salt is drawn after the caller's text is fixed, so a caller cannot search for two texts with the same hash.
  */
 export interface DecisionIntent {
-  typ: typeof INTENT_TYPE
+  typ: typeof INTENT_TYPE | typeof LAPSING_TYPE
   /** The service that asks: its BASE_URL. */
   aud: string
   rid: string
@@ -42,6 +45,8 @@ export interface DecisionIntent {
   audience?: string
   /** How far the caller said the action can be undone. */
   reversibility?: Reversibility
+  /** Version 3 only: seconds from the decision in which an approval can be used. */
+  use_within_seconds?: number
   /** 32 random bytes, base64url without padding. */
   salt: string
 }
@@ -49,12 +54,12 @@ export interface DecisionIntent {
 /** The former version of the decision intent; receipts made under it still verify. */
 export type DecisionIntentV1 = Omit<
   DecisionIntent,
-  'typ' | 'requester' | 'policy_sha256' | 'quorum' | 'audience' | 'reversibility'
+  'typ' | 'requester' | 'policy_sha256' | 'quorum' | 'audience' | 'reversibility' | 'use_within_seconds'
 > & { typ: 'human-approval/intent/v1' }
 
 /** Builds the statement for one decision attempt. */
 export function buildIntent(facts: Omit<DecisionIntent, 'typ'>): DecisionIntent {
-  return { typ: INTENT_TYPE, ...facts }
+  return { typ: facts.use_within_seconds === undefined ? INTENT_TYPE : LAPSING_TYPE, ...facts }
 }
 
 /** Differs from the tag of a single decision, so neither can be taken for the other. */

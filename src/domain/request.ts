@@ -121,6 +121,8 @@ export interface ApprovalRequest extends MadeAfter {
   /** The relying party for which the decision is meant, in the caller's words; signed, so that others can refuse the receipt. */
   audience?: string
   reversibility?: Reversibility
+  /** Seconds from the decision in which an approval can be used; signed. */
+  use_within_seconds?: number
   /** Where the outcome also goes in chat: no part of what is consented to, so it is not signed. */
   notify?: NotifyTarget
   requirement: Requirement
@@ -203,6 +205,22 @@ export interface RequestChange {
   decided_after?: string
   events: OutboxEvent[]
   audit: AuditEntry[]
+}
+
+/** Returns when an approval lapses; undefined if it does not, or there is none. */
+export function usableUntil({
+  use_within_seconds,
+  decision,
+}: Pick<ApprovalRequest, 'use_within_seconds' | 'decision'>): Date | undefined {
+  if (use_within_seconds === undefined || decision === undefined) return undefined
+  return new Date(decision.decided_at.getTime() + use_within_seconds * 1000)
+}
+
+/** Says it to people, on page and card: exactly, so that it is what is signed. */
+export function useWithinWords(seconds: number | undefined): string | undefined {
+  if (seconds === undefined) return undefined
+  const [size, unit] = seconds % 3600 === 0 ? [3600, 'h'] : seconds % 60 === 0 ? [60, 'min'] : [1, 's']
+  return `Can be used until ${seconds / size} ${unit} after approval`
 }
 
 /** Parses the stored context. The service wrote that JSON object itself, so parsing restores exactly what was signed. */

@@ -178,6 +178,7 @@ const STATED: readonly ClaimField[] = [
   'high_impact',
   'audience',
   'reversibility',
+  'use_within_seconds',
   'requester',
 ] satisfies StatedField[]
 
@@ -192,7 +193,7 @@ export function isUncompared(
   statement: Statement | undefined,
 ): boolean {
   if (!isStated(field)) return false
-  const isNew = field === 'audience' || field === 'reversibility' || field === 'requester'
+  const isNew = !['delegate', 'created_at', 'high_impact'].includes(field)
   return statement === undefined || (isNew && statement.stated === undefined)
 }
 
@@ -202,6 +203,7 @@ function contradicts(claim: ReceiptClaim, statement: Statement): boolean {
   switch (field) {
     case 'audience':
     case 'reversibility':
+    case 'use_within_seconds':
       return (value ?? undefined) !== statement.stated?.[field]
     case 'requester':
       return statement.stated !== undefined && !isRequester(value, statement.stated.requester)
@@ -232,6 +234,7 @@ function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolea
     case 'high_impact':
     case 'audience':
     case 'reversibility':
+    case 'use_within_seconds':
     case 'requester':
       return false
     default:
@@ -263,17 +266,19 @@ export interface Statement {
   stated?: Stated
 }
 
-/** The fields that version 2 of the statement adds. `audience` and `reversibility` are the caller's own claims. */
+/** The fields that versions 2 and 3 of the statement add. `audience` and `reversibility` are the caller's own claims. */
 export interface Stated {
   requester: { key: string; name: string; account: string }
   quorum: number
   policy_sha256: string
   audience?: string
   reversibility?: string
+  /** Version 3: seconds from the decision (`ts`) in which an approval can be used. A receipt stays valid beyond them. */
+  use_within_seconds?: number
 }
 
-/** Types of the two versions; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
-const [V1, V2] = ['human-approval/intent/v1', 'human-approval/intent/v2']
+/** Types of the three versions; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
+const [V1, V2, V3] = ['human-approval/intent/v1', 'human-approval/intent/v2', 'human-approval/intent/v3']
 
 /** Fields that an intent and its payload both have, and in which they must agree. */
 const SHARED = ['rid', 'decision', 'approver', 'exp'] as const
@@ -297,7 +302,7 @@ export function openStatement(
   if (![aud, action, context_sha256, request_created_at, salt].every(isText)) return undefined
   if (typeof high_impact !== 'boolean' || !isOptionalText(delegate)) return undefined
   const stated = readStated(intent)
-  if (typ !== V1 && (typ !== V2 || stated === undefined)) return undefined
+  if (typ !== V1 && (stated === undefined || typ !== (stated.use_within_seconds ? V3 : V2))) return undefined
   return {
     action,
     context_sha256,
@@ -307,15 +312,25 @@ export function openStatement(
   }
 }
 
-/** Reads what version 2 adds; undefined when a field is missing or of another kind. */
+/** Reads what versions 2 and 3 add; undefined when a field is missing or of another kind. */
 function readStated(intent: object): Stated | undefined {
-  const { requester, quorum, policy_sha256, audience, reversibility } = Object(intent)
+  const { requester, quorum, policy_sha256, audience, reversibility, use_within_seconds } = Object(intent)
   const { key, name, account } = Object(requester)
   if (![key, name, account, policy_sha256].every(isText)) return undefined
-  if (!Number.isSafeInteger(quorum) || quorum < 1) return undefined
+  if (!isCount(quorum)) return undefined
   if (![audience, reversibility].every(isOptionalText)) return undefined
+  if (use_within_seconds !== undefined && !isCount(use_within_seconds)) return undefined
   const asker = { key, name, account }
-  return { requester: asker, quorum, policy_sha256, ...given({ audience, reversibility }) }
+  return {
+    requester: asker,
+    quorum,
+    policy_sha256,
+    ...given({ audience, reversibility, use_within_seconds }),
+  }
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 1
 }
 
 function isOptionalText(value: unknown): boolean {

@@ -22,6 +22,7 @@ export type StatedField =
   | 'high_impact'
   | 'audience'
   | 'reversibility'
+  | 'use_within_seconds'
   | 'requester'
 
 /** One unsigned claim made around the receipt; `name` is its field name there. */
@@ -62,6 +63,7 @@ const CLAIMS: ClaimTable = {
   high_impact: 'high_impact',
   audience: 'audience',
   reversibility: 'reversibility',
+  use_within_seconds: 'use_within_seconds',
   requested_by: 'requester',
   requester: 'requester',
   decision: 'decision',

@@ -26,6 +26,8 @@ const LIES: [field: string, change: Partial<DecisionOptions['intent']> & Record<
   ['quorum', { quorum: 2 }],
   ['audience', { audience: 'https://elsewhere.example' }],
   ['reversibility', { reversibility: 'read_only' }],
+  ['use_within_seconds', { use_within_seconds: 604_800 }],
+  ['typ', { typ: 'human-approval/intent/v3' }],
   ['typ', { typ: 'human-approval/intent/v1' } as never],
   ['typ', { typ: 'human-approval/bootstrap/v1' } as never],
   ['salt', { salt: 'short' }],
@@ -79,6 +81,7 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
       quorum: { needed: 2, approved: 0 },
       audience: 'https://payments.example',
       reversibility: 'externally_reversible',
+      use_within_seconds: 600,
     })
     server.state.review = review
     await open()
@@ -88,6 +91,7 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
       '2 must approve, each with a passkey, only people whom the operator confirmed',
       `${MODEL} only authenticators of a verified model`,
       'Can be undone by others only',
+      'Can be used until 10 min after approval',
       'https://payments.example',
     ]
     for (const shown of [key, account, ...approvers, ...lines]) expect(text).toContain(shown)

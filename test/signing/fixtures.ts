@@ -58,6 +58,13 @@ export const intentV2: DecisionIntent = {
   reversibility: 'irreversible',
 }
 
+/** Version 3: only with `use_within_seconds`. */
+export const intentV3: DecisionIntent = {
+  ...intentV2,
+  typ: 'human-approval/intent/v3',
+  use_within_seconds: 600,
+}
+
 /** Parsed JSON of a published vector file; each test states the shape it reads. */
 export function vectors<T>(path: string): T {
   return JSON.parse(vectorText(path))

@@ -7,7 +7,7 @@ import { RECEIPT_ERRORS } from '../../src/signing/receipt-error.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import type { VerifyResult } from '../../src/signing/verify-core.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
-import { intent, intentV2, livePayload, testKey, vectors } from './fixtures.ts'
+import { intent, intentV2, intentV3, livePayload, testKey, vectors } from './fixtures.ts'
 
 const key = testKey('decision')
 const context = { tool_arguments: { version: '4.2', dry_run: false } }
@@ -64,10 +64,29 @@ describe('the intent next to a receipt', () => {
   })
 
   it('is no statement of a decision under another tag, whatever the nonce commits to', () => {
-    for (const typ of ['human-approval/batch/v1', 'human-approval/intent/v3', undefined])
+    for (const typ of ['human-approval/batch/v1', 'human-approval/intent/v4', undefined])
       expect(verify(decidedBody(undefined, { ...intentV2, typ: typ ?? null }))).toEqual(
         refusal('receipt_intent_mismatch', 'intent'),
       )
+  })
+
+  it('says in version 3, and only there, how long the approval can be used', () => {
+    const { typ: _, salt: _salt, ...said } = intentV3
+    const stated = { use_within_seconds: 600, quorum: said.quorum }
+    expect(verify(decidedBody(undefined, intentV3))).toMatchObject({ valid: true, stated })
+    for (const other of [
+      { ...intentV3, typ: 'human-approval/intent/v2' },
+      { ...intentV2, typ: 'human-approval/intent/v3' },
+      ...[0, -1, 1.5, '600', null].map((use_within_seconds) => ({ ...intentV3, use_within_seconds })),
+    ])
+      expect(verify(decidedBody(undefined, other)), JSON.stringify(other)).toEqual(
+        refusal('receipt_intent_mismatch', 'intent'),
+      )
+    const body = decidedBody(undefined, intentV3)
+    expect(verify({ ...body, use_within_seconds: 600 })).toMatchObject({ valid: true })
+    expect(verify({ ...body, use_within_seconds: 601 })).toEqual(
+      refusal('receipt_contradicts_payload', 'use_within_seconds'),
+    )
   })
 
   it('T16: exposes another context, down to one value or one added key', () => {

@@ -207,14 +207,15 @@ function decisionOptions(
 }
 
 /** Who asked, and who may decide, as the service states it of what it shows. */
-export function statedBy({ requester, requested_by, policy, quorum, audience, reversibility }: Review) {
+export function statedBy(review: Review) {
+  const { requester, requested_by, policy, quorum, audience, reversibility, use_within_seconds } = review
   const rules = Object.entries({ ...policy, quorum: quorum.needed }).filter(([, rule]) => rule !== undefined)
   const shown = canonicalize(Object.fromEntries(rules))
   return {
     requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
     policy_sha256: createHash('sha256').update(shown).digest('hex'),
     quorum: quorum.needed,
-    ...given({ audience, reversibility }),
+    ...given({ audience, reversibility, use_within_seconds }),
   }
 }
 

@@ -75,6 +75,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
       authenticators: undefined,
     },
     audience: undefined,
+    use_within_seconds: undefined,
     reversibility: undefined,
     quorum: { needed: 1, approved: 0 },
     approver: SAMPLE_USER.approver,

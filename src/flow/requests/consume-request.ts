@@ -1,7 +1,7 @@
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, usableUntil } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -16,13 +16,16 @@ export interface Use {
   context?: Record<string, unknown> | undefined
   /** 64 hex characters, lower case. */
   context_sha256?: string | undefined
+  /** Refuses an approval that no person gave. */
+  refuse_sandbox?: boolean | undefined
 }
 
 /**
  * Uses up an approval, once: of any number of attempts one succeeds. A refused attempt writes nothing.
  * @param key an `Idempotency-Key`: repeating the call that succeeded, with its key, gives its answer again, in case it was lost
  * @returns the request, and whether an earlier call with this key used it up
- * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`, `held_after_restore`
+ * @throws Refusal `not_found`, `sandbox_approval`, `not_approved`, `already_consumed`, `mismatch`, `held_after_restore`,
+ *   `approval_lapsed`
  */
 export function consumeRequest(
   deps: FlowDeps,
@@ -47,6 +50,7 @@ async function consumeOnce(
 ): ReturnType<typeof consumeRequest> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
   const { status, sandbox } = request
+  if (sandbox && use.refuse_sandbox === true) throw refusal('sandbox_approval')
   if (status !== 'approved')
     throw refusal('not_approved', {
       status,
@@ -66,15 +70,25 @@ async function consumeOnce(
   await refuseHeld(deps, request)
   const at = deps.clock.now()
   const audit = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
-  const consumed = await deps.requests.consume(id, { consumed_at: at, ...given({ consumed_with }) }, audit)
+  const until = usableUntil(request)
+  const used = { consumed_at: at, ...given({ consumed_with, until }) }
+  const consumed = await deps.requests.consume(id, used, audit)
   // Another call was faster, or an earlier attempt at this write, whose answer the driver lost.
   if (consumed === undefined) {
     const other = await deps.requests.find(id)
-    if (other?.consumed_at === undefined) await refuseHeld(deps, other ?? request)
+    if (other?.consumed_at === undefined) await refuseUnusable(deps, other ?? request)
     return replay(other)
   }
   deps.changes.changed(id)
   return { request: consumed, replayed: false }
+}
+
+/** Says why an approval that nobody used cannot be used; the database's clock judged whether it has lapsed. */
+async function refuseUnusable(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
+  await refuseHeld(deps, request)
+  const until = usableUntil(request)
+  if (until !== undefined && request.erased_at === undefined)
+    throw refusal('approval_lapsed', { detail: `It could be used until ${until.toISOString()}.` })
 }
 
 /** After a restore nobody knows whether the approval was used already. @throws Refusal `held_after_restore` */

@@ -38,6 +38,7 @@ export interface CreateInput {
   callback_url?: string | undefined
   audience?: string | undefined
   reversibility?: Reversibility | undefined
+  use_within_seconds?: number | undefined
   notify?: NotifyInput | undefined
   sandbox_decision?: Outcome | undefined
   sandbox_auto_decide_seconds?: number | undefined
@@ -260,6 +261,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     requirement: parts.requirement,
     ...given({ made_after: deps.restores.last()?.id }),
     ...given({ audience: input.audience, reversibility: input.reversibility, notify: parts.notify }),
+    ...given({ use_within_seconds: input.use_within_seconds }),
     ...(parts.callback === undefined
       ? {}
       : { callback_url: parts.callback, callback_secret_version: caller.key.secret_version }),

@@ -1,6 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, usableUntil } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -104,5 +104,6 @@ function isOpen(request: ApprovalRequest, now: Date): boolean {
   const { status, consumed_at, erased_at } = request
   if (status === 'pending') return true
   const isUnused = status === 'approved' && consumed_at === undefined && erased_at === undefined
-  return isUnused && !isForgotten(request, now)
+  const until = usableUntil(request)
+  return isUnused && !isForgotten(request, now) && (until === undefined || until > now)
 }

@@ -15,6 +15,7 @@ export const DIGESTED_FIELDS = [
   'high_impact',
   'audience',
   'reversibility',
+  'use_within_seconds',
   'notify',
   'requirement',
   'callback_url',

@@ -35,6 +35,7 @@ export function stateIntent(
     policy_sha256: sha256Hex(canonicalize({ ...shownPolicy(request.requirement), quorum })),
     quorum,
     ...given({ audience: request.audience, reversibility: request.reversibility }),
+    ...given({ use_within_seconds: request.use_within_seconds }),
     salt: toBase64Url(deps.random.bytes(32)),
   })
 }

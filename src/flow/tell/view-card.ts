@@ -8,7 +8,13 @@ import type {
   ConsentView,
 } from '../../domain/card-view.ts'
 import { given } from '../../domain/given.ts'
-import { type ApprovalRequest, CONTEXT_KEYS, contextOf, REVERSIBILITY_WORDS } from '../../domain/request.ts'
+import {
+  type ApprovalRequest,
+  CONTEXT_KEYS,
+  contextOf,
+  REVERSIBILITY_WORDS,
+  useWithinWords,
+} from '../../domain/request.ts'
 import { visibleLine, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 import { textWarnings } from '../../domain/text-warnings.ts'
@@ -51,7 +57,10 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
       account_name: visibleLine(request.requested_by.account_name),
     },
     high_impact: request.high_impact,
-    ...given({ reversibility: request.reversibility && REVERSIBILITY_WORDS[request.reversibility] }),
+    ...given({
+      reversibility: request.reversibility && REVERSIBILITY_WORDS[request.reversibility],
+      use_within: useWithinWords(request.use_within_seconds),
+    }),
     ...(request.sandbox ? { sandbox: true as const } : {}),
     quorum: { approved: approvals(request), needed: request.requirement.quorum },
     ...peopleOf(request, to),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
+import { LONGEST_WAIT } from '../../domain/restore.ts'
 import { checkCallerText, codePointLength } from '../../domain/text-check.ts'
 import {
   type Answer,
@@ -113,10 +114,19 @@ export const createBody = z
         description:
           'How far the caller says the action can be undone: shown on page and card, and signed in the intent.',
       }),
+    use_within_seconds: z
+      .int({ error: 'must be a whole number' })
+      .min(1, 'must be at least 1')
+      .max(LONGEST_WAIT, `must be at most ${LONGEST_WAIT}`)
+      .optional()
+      .meta({
+        description:
+          'Seconds from the decision in which an approval can be used: shown, and signed in the intent.',
+      }),
     notify: notify.optional(),
     reuse: z.enum(['open'], { error: 'must be open' }).optional().meta({
       description:
-        '`open`: if an equal request of this key, made with `reuse` too, is pending, or approved and unused until 24 h after `expires_at`, the answer is that request with its `status`, and `reused: true`. Equal means all fields but `ttl_seconds`.',
+        '`open`: joins a request of this key, made with `reuse` too, that is pending, or approved and unused, and equal in all fields but `ttl_seconds`; the answer then has `reused: true`.',
     }),
     sandbox_decision: outcome.optional().meta({ description: 'Sandbox keys only.' }),
     sandbox_auto_decide_seconds: z
@@ -135,7 +145,7 @@ export const idempotencyKey = z
   .optional()
 
 const createdStatus = z.enum(['pending', 'approved']).meta({
-  description: '`approved` only with `reused`.',
+  description: '`approved`: only if `reused`.',
 })
 
 const reusedField = z.literal(true).optional().meta({ description: 'The request was open before this call.' })
@@ -223,7 +233,7 @@ const traceparent = z
   .meta({ description: 'W3C Trace Context; the callback and the events of webhooks carry it on.' })
 
 const RETRIES =
-  'Makes retries safe until 24 hours after `expires_at`: the same body gets the first answer again, another body `idempotency_mismatch`.'
+  'Makes retries safe until 24 h after `expires_at`: the same body gets the first answer again, another body `idempotency_mismatch`.'
 
 export const exampleId = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
 

@@ -15,8 +15,9 @@ import {
   reviewUrlField,
   sandboxMark,
   timeField,
+  useWithinField,
 } from './shared/fields.ts'
-import { pageQuery, text, wholeNumber } from './shared/input.ts'
+import { flag, pageQuery, text, wholeNumber } from './shared/input.ts'
 import { idInPath, operations } from './shared/operation.ts'
 
 export const listQuery = z.object({
@@ -44,6 +45,9 @@ export const consumeBody = z
       .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters')
       .optional()
       .meta({ description: 'SHA-256 of the RFC 8785 form of that context, as the decision page shows it.' }),
+    refuse_sandbox: flag.optional().meta({
+      description: 'True: refuses a sandbox request (`sandbox_approval`).',
+    }),
   })
   .meta({ id: 'ConsumeRequest' })
 
@@ -90,6 +94,7 @@ export const requestAnswer = z
         context: contextField,
         ...times,
         review_url: reviewUrlField,
+        use_within_seconds: useWithinField.optional(),
         ...mark,
       })
       .meta({ id: 'PendingApproval', description: 'There is no decision yet.' }),
@@ -100,6 +105,7 @@ export const requestAnswer = z
         context: contextField,
         ...times,
         decision: decisionAnswer,
+        use_within_seconds: useWithinField.optional(),
         consumed_at: timeField.optional().meta({ description: 'When it was consumed; absent until then.' }),
         ...mark,
       })
@@ -143,7 +149,7 @@ export const consumedAnswer = z
 
 /** Presents a request by its status: rejected without context and times, expired without context (interface, endpoint 2). */
 export function presentRequest(request: ApprovalRequest, baseUrl: string): Answer<typeof requestAnswer> {
-  const { id, status, action } = request
+  const { id, status, action, use_within_seconds } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
   const mark = {
     notify: presentNotify(request),
@@ -155,12 +161,23 @@ export function presentRequest(request: ApprovalRequest, baseUrl: string): Answe
       return {
         ...{ id, status, action, context: contextOf(request), ...times },
         review_url: reviewUrl(baseUrl, id),
+        use_within_seconds,
         ...mark,
       }
     case 'approved': {
       const consumed_at = request.consumed_at?.toISOString()
       const decision = presentDecision(request)
-      return { id, status, action, context: contextOf(request), ...times, decision, consumed_at, ...mark }
+      return {
+        id,
+        status,
+        action,
+        context: contextOf(request),
+        ...times,
+        decision,
+        use_within_seconds,
+        consumed_at,
+        ...mark,
+      }
     }
     case 'rejected':
       return { id, status, action, decision: presentDecision(request), ...mark }
@@ -234,7 +251,7 @@ const EVENTS = [
 
 const CONSUME = [
   'Call it right before you carry out the approved action, and proceed only on 200: of any number of calls one succeeds. State in the body what you are about to do; each field that is present must equal the approved one, otherwise the call is refused with `mismatch` and nothing is consumed. Without a body, or with `{}`, the approval is consumed without a comparison; a body with only other fields is refused.',
-  'In production also refuse an answer with `sandbox: true`: no approver was asked. If an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
+  'In production send `refuse_sandbox: true`, or refuse an answer with `sandbox: true`: no approver was asked. If an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
 ].join('\n\n')
 
 export const approvalOperations = operations('Approvals', {
@@ -327,6 +344,9 @@ export const approvalOperations = operations('Approvals', {
         headers: ['Idempotency-Replayed'],
       },
     },
-    refusals: ['not_found', 'not_approved', 'already_consumed', 'mismatch', 'held_after_restore'],
+    refusals: [
+      ...(['not_found', 'sandbox_approval', 'not_approved', 'already_consumed', 'mismatch'] as const),
+      ...(['held_after_restore', 'approval_lapsed'] as const),
+    ],
   },
 })

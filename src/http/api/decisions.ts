@@ -29,6 +29,7 @@ import {
   sandboxMark,
   statusField,
   timeField,
+  useWithinField,
 } from './shared/fields.ts'
 import { outcome, text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, idInPath, operations } from './shared/operation.ts'
@@ -164,6 +165,7 @@ export const reviewAnswer = z
       .optional()
       .meta({ description: 'For whom the decision is meant, as the caller said.' }),
     reversibility: reversibilityField.optional(),
+    use_within_seconds: useWithinField.optional(),
     quorum: quorumField,
     approver: approverField.nullable(),
     on_behalf_of: principalAnswer.nullable(),
@@ -202,7 +204,9 @@ export const decisionOptionsAnswer = z
   .strictObject({
     intent: z
       .strictObject({
-        typ: z.literal('human-approval/intent/v2'),
+        typ: z.enum(['human-approval/intent/v2', 'human-approval/intent/v3']).meta({
+          description: 'Version 3 only with `use_within_seconds`.',
+        }),
         aud: z.string(),
         rid: idField('req'),
         decision: outcomeField,
@@ -218,6 +222,7 @@ export const decisionOptionsAnswer = z
         quorum: z.int(),
         audience: z.string().optional(),
         reversibility: reversibilityField.optional(),
+        use_within_seconds: useWithinField.optional(),
         salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
       })
       .meta({

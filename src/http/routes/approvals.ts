@@ -135,7 +135,7 @@ const consumeApproval: Endpoint<typeof consumedAnswer, WithId> = async (deps, re
 
 /** Refuses a body of only unknown fields: the caller would believe that they had been compared with what was approved. */
 function refuseUncompared(
-  running: object,
+  { refuse_sandbox: _, ...running }: z.infer<typeof consumeBody>,
   { ignored_fields: [unknown] = [] }: { ignored_fields?: string[] },
 ): void {
   if (unknown !== undefined && Object.keys(running).length === 0)

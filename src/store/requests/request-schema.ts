@@ -34,6 +34,7 @@ export const requestSchema = new Schema<RequestDocument>(
     high_impact: flag,
     audience: String,
     reversibility: String,
+    use_within_seconds: Number,
     notify: part,
     requirement: neededPart,
     callback_url: String,

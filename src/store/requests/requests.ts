@@ -268,6 +268,9 @@ function createUpdate(connection: StoreConnection, model: RequestModel, wake: Wa
   }
 }
 
+/** `until`: when the approval lapses. */
+type StoredUse = Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'> & { until?: Date }
+
 /** Each is one conditional write (`createUpdate`). */
 function writes(connection: StoreConnection, model: RequestModel, wake: Wake, holding: Holding) {
   const update = createUpdate(connection, model, wake)
@@ -315,10 +318,13 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake, ho
     async giveUpMark(id: string, mark: Mark): Promise<void> {
       await model.updateOne({ _id: id }, { $unset: { [mark]: 1 } })
     },
-    /** Approved, not erased, not held after a restore, and never used → used. */
-    consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>
+    /** Approved, not erased, not held after a restore, never used and, by the database's clock, before `until` → used. */
+    consume: (id: string, { until, ...use }: StoredUse, audit: AuditEntry) =>
       update(
-        { _id: id, status: 'approved', consumed_at: null, erased_at: null, ...notHeld(holding()) },
+        {
+          ...{ _id: id, status: 'approved', consumed_at: null, erased_at: null, ...notHeld(holding()) },
+          ...(until && { $expr: trusted({ $gt: [until, '$$NOW'] }) }),
+        },
         withOutbox({ $set: use, $inc: { version: 1 } }, [audit]),
       ),
     /** Records a caller's reminder: only while the request is pending, and at least `gapSeconds` after their previous one. */

@@ -40,9 +40,11 @@ describe('the six states of a card', () => {
     )
   })
 
-  it('tells whether it can be undone, as the word of the caller', () => {
-    const view = viewCard(sampleRequest({ reversibility: 'irreversible' }), TO_ANA)
-    expect(shownText(renderCard(view).blocks)).toMatch(/Undoing it:\s+Cannot be undone\s+· says the caller/)
+  it('tells whether it can be undone, as the word of the caller, and how long an approval can be used', () => {
+    const view = viewCard(sampleRequest({ reversibility: 'irreversible', use_within_seconds: 600 }), TO_ANA)
+    const text = shownText(renderCard(view).blocks)
+    expect(text).toMatch(/Undoing it:\s+Cannot be undone\s+· says the caller/)
+    expect(text).toContain('Can be used until 10 min after approval')
   })
 
   it.each(SIX_VIEWS)('$name: has buttons exactly while somebody can decide', ({ name, view }) => {

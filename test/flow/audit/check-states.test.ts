@@ -224,6 +224,7 @@ describe('T86: the check finds', () => {
       { action: 'Something else' },
       { context_json: '{"reason":"another"}' },
       { high_impact: true },
+      { use_within_seconds: 604_800 },
       { requirement: { ...request.requirement, quorum: 0 } },
       { expires_at: new Date(request.expires_at.getTime() + 1) },
       { callback_url: 'https://elsewhere.example' },

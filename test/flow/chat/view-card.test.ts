@@ -32,6 +32,14 @@ describe('rows of a card', () => {
     const view = (request: object) => viewCard(sampleRequest(request), TO_CHANNEL)
     expect(view({ reversibility: 'irreversible' }).reversibility).toBe('Cannot be undone')
     expect(view({})).not.toHaveProperty('reversibility')
+    expect(view({})).not.toHaveProperty('use_within')
+    for (const [use_within_seconds, words] of [
+      [90, '90 s'],
+      [600, '10 min'],
+      [5_400, '90 min'],
+      [86_400, '24 h'],
+    ] as const)
+      expect(view({ use_within_seconds }).use_within).toBe(`Can be used until ${words} after approval`)
   })
 
   it('has words of its own for every key the interface names, and calls none of them the caller’s', () => {

@@ -80,6 +80,61 @@ describe('409 already_consumed', () => {
   })
 })
 
+describe('409 approval_lapsed', () => {
+  it('refuses an approval after `use_within_seconds`, and uses nothing up', async () => {
+    const id = await decidedId(service, caller, { action, use_within_seconds: 60 })
+    const before = (await caller.read(id)).body
+    expect(before.use_within_seconds).toBe(60)
+    const moved = (ms: number) =>
+      alter(service, 'requests', id, { 'decision.decided_at': new Date(Date.now() - ms) })
+    await moved(60_500)
+    const answer = await consume(id, { action })
+    const detail = expect.stringMatching(/^It could be used until \d{4}-\d\d-\d\dT[\d:.]+Z\.$/)
+    expect([answer.status, answer.body]).toEqual([
+      409,
+      {
+        error: 'approval_lapsed',
+        message: `This approval was not used in time. Do not proceed; make a new request. ${answer.body.detail}`,
+        detail,
+      },
+    ])
+    await expectUntouched(id, 2)
+    await moved(30_000)
+    expect((await consume(id, { action })).status).toBe(200)
+    await moved(90_000)
+    expect((await consume(id, { action })).body.error).toBe('already_consumed')
+  })
+})
+
+describe('409 sandbox_approval', () => {
+  it.each([
+    ['an approval', decidedId],
+    ['a request that is due', (_service: TestService, by: TestCaller) => by.createdId()],
+  ])(
+    'refuses %s of a sandbox key where the caller wants a person, and uses nothing up',
+    async (_what, make) => {
+      const id = await make(service, caller)
+      const before = await stored(service, 'requests').findOne({ _id: id })
+      const answer = await consume(id, { refuse_sandbox: true })
+      expect([answer.status, answer.body]).toEqual([
+        409,
+        {
+          error: 'sandbox_approval',
+          message: 'No person gave this sandbox approval. Do not proceed; use a live key.',
+        },
+      ])
+      await expectUntouched(id, Number(before?.version))
+    },
+  )
+
+  it('compares nothing by itself: unknown fields beside it are refused as beside nothing', async () => {
+    const id = await decidedId(service, caller)
+    const answer = await consume(id, { refuse_sandbox: false, amount: 1 })
+    expect([answer.status, answer.body.error, answer.body.field]).toEqual([400, 'invalid_field', 'amount'])
+    expect((await consume(id, { refuse_sandbox: false })).status).toBe(200)
+  })
+})
+
 describe('409 not_approved', () => {
   const message = (status: string) => `The request is not approved: its status is ${status}. Do not proceed.`
 

@@ -96,6 +96,7 @@ describe('reuse: open', () => {
       },
     ],
     ['approved, and expired a day ago', (caller, id) => approvedFor(caller, id, DAY_MS)],
+    ['approved, and no longer usable', lapsed],
     ['erased', (caller, id) => erased(caller, id)],
   ])('asks anew when the earlier request is %s', async (_what, close) => {
     const caller = await dryRun()
@@ -147,6 +148,7 @@ describe('reuse: open', () => {
       { audience: 'bank' },
       { reversibility: 'reversible' },
       { sandbox_decision: 'rejected' },
+      { use_within_seconds: 60 },
       { sandbox_auto_decide_seconds: 9 },
     ]
     const ids = new Set([id])
@@ -259,6 +261,13 @@ async function approvedFor(caller: TestCaller, id: string, ms: number): Promise<
   await makeDue(service, id)
   expect((await caller.read(id)).body.status).toBe('approved')
   await alter(service, 'requests', id, { expires_at: new Date(Date.now() - ms) })
+}
+
+/** Approves a dry run whose approval could be used until a moment ago. */
+async function lapsed(caller: TestCaller, id: string): Promise<void> {
+  await approvedFor(caller, id, 0)
+  const decided_at = new Date(Date.now() - 61_000)
+  await alter(service, 'requests', id, { use_within_seconds: 60, 'decision.decided_at': decided_at })
 }
 
 /** Marks an approval as erased, by a process of an earlier version, which leaves `open_sha256`. */

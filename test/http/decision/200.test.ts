@@ -104,8 +104,11 @@ describe('POST /api/v1/approvals/:id/decision', () => {
     expect(verifyReceiptJson({ decision: answer.body.decision }, await jwks())).toMatchObject({ valid: true })
   })
 
-  it('binds the challenge to the intent: SHA-256 of its RFC 8785 text', async () => {
-    const said = { audience: 'https://payments.example', reversibility: 'irreversible' }
+  it.each([
+    ['v2', {}],
+    ['v3', { use_within_seconds: 600 }],
+  ])('binds the challenge to the intent %s: SHA-256 of its RFC 8785 text', async (version, use) => {
+    const said = { audience: 'https://payments.example', reversibility: 'irreversible', ...use }
     const id = await ask(setting, { context: { amount: 12 }, requires_individual_decision: true, ...said })
     const asked = await setting.owner.browser.post(`/api/v1/approvals/${id}/decision/options`, {
       decision: 'approved',
@@ -120,7 +123,7 @@ describe('POST /api/v1/approvals/:id/decision', () => {
     const policy = canonicalize({ ...review.policy, quorum: review.quorum.needed })
     expect(review).toMatchObject({ ...said, policy: { approvers: [review.approver], passkey_only: false } })
     expect(intent).toEqual({
-      typ: 'human-approval/intent/v2',
+      typ: `human-approval/intent/${version}`,
       aud: service.url,
       rid: id,
       decision: 'approved',

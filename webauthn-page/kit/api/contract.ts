@@ -105,6 +105,7 @@ const signedReview = object({
   }),
   audience: optional(text),
   reversibility: optional(oneOf(...REVERSIBILITIES)),
+  use_within_seconds: optional(count),
   quorum: object({ needed: count, approved: count }),
   approver: nullable(text),
   on_behalf_of: optional(nullable(principal)),

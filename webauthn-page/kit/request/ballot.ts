@@ -9,7 +9,7 @@ import { type Attributes, announce, div, el } from '../dom/element.ts'
 import { codeField, type Field, field, readCode, tick, wrong } from '../dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { openElsewhere, passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
-import { checkIntent } from './checked-review.ts'
+import { checkIntent, type Shown } from './checked-review.ts'
 import { findOut, type Lost, sendWord, UnknownOutcome } from './lost-answer.ts'
 import { WORD_OF } from './request-words.ts'
 
@@ -120,7 +120,7 @@ interface Word {
   /** Whose vote it is. A passkey signs this reference; with a code it is sent in the body. */
   approver?: string
   /** The content of the screen and the button that was pressed: the only statement the passkey may sign. */
-  shown: Omit<DecisionIntent | ConsentIntent, 'salt'>
+  shown: Shown<DecisionIntent> | Shown<ConsentIntent>
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
+import { bufferToBase64URLString, type PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
 import type { ConsentIntent, DecisionIntent } from '../../../src/domain/intent.ts'
 import type { Outcome } from '../../../src/domain/receipt.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
@@ -27,9 +27,8 @@ export async function loadReview(id: string): Promise<CheckedReview> {
   const context = parseContext(review.context_json)
   if (context === undefined)
     throw new MismatchError('The details of the request are not in their canonical form.')
-  if ((await sha256Hex(review.context_json)) !== review.context_sha256) {
+  if ((await sha256Hex(review.context_json)) !== review.context_sha256)
     throw new MismatchError('The details of the request do not have the fingerprint that would be signed.')
-  }
   return { review, context, clock }
 }
 
@@ -56,6 +55,7 @@ const FIXED = [
   'high_impact',
   'audience',
   'reversibility',
+  'use_within_seconds',
   'approver',
 ] as const
 
@@ -66,17 +66,21 @@ export function assertSameRequest(before: Review, after: Review): void {
     throw new MismatchError(`The request changed while you were reading it (${changed}).`)
 }
 
+/** A statement without its salt. Every field is listed, so that none is forgotten; an undefined one is not in the statement. */
+export type Shown<Intent> = { [Name in Exclude<keyof Intent, 'salt'>]: Intent[Name] }
+
 /** Returns the statement of what is on the screen and of the button that was pressed: the only one the passkey may sign. */
 export async function shownIntent(
   review: Review,
   decision: Outcome,
   service: string,
-): Promise<Omit<DecisionIntent, 'salt'>> {
-  const { audience, reversibility, requester, requested_by } = review
+): Promise<Shown<DecisionIntent>> {
+  const { audience, reversibility, use_within_seconds, requester, requested_by } = review
   const quorum = review.quorum.needed
-  const policy = Object.entries({ ...review.policy, quorum }).filter(([, rule]) => rule !== undefined)
+  // Without the rules that the policy does not have, which are undefined here.
+  const policy: unknown = JSON.parse(JSON.stringify({ ...review.policy, quorum }))
   return {
-    typ: 'human-approval/intent/v2',
+    typ: `human-approval/intent/${use_within_seconds === undefined ? 'v2' : 'v3'}`,
     aud: service,
     rid: review.id,
     decision,
@@ -87,17 +91,17 @@ export async function shownIntent(
     exp: Math.floor(Date.parse(review.expires_at) / 1000),
     high_impact: review.high_impact,
     requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
-    policy_sha256: await sha256Hex(canonicalize(Object.fromEntries(policy))),
+    policy_sha256: await sha256Hex(canonicalize(policy)),
     quorum,
-    ...(audience === undefined ? {} : { audience }),
-    ...(reversibility === undefined ? {} : { reversibility }),
+    audience,
+    reversibility,
+    use_within_seconds,
   }
 }
 
 /** Returns whose vote it will be, and the delegate who acts, if that is another person. */
-function shownReferences({ approver, on_behalf_of: other }: Review): { approver: string; delegate?: string } {
-  if (other === undefined || other === null) return { approver: approver ?? '' }
-  return { approver: other.approver, delegate: other.delegate }
+function shownReferences({ approver, on_behalf_of: other }: Review) {
+  return { approver: other?.approver ?? approver ?? '', delegate: other?.delegate }
 }
 
 /**
@@ -108,7 +112,7 @@ function shownReferences({ approver, on_behalf_of: other }: Review): { approver:
 export async function checkIntent(
   intent: Record<string, unknown>,
   options: PublicKeyCredentialRequestOptionsJSON,
-  shown: Omit<DecisionIntent | ConsentIntent, 'salt'>,
+  shown: Shown<DecisionIntent> | Shown<ConsentIntent>,
 ): Promise<void> {
   checkStatement(intent, shown)
   await checkChallenge(intent, options)
@@ -145,17 +149,16 @@ export function differs(field: string): MismatchError {
   )
 }
 
-async function digest(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
+function digest(text: string): Promise<ArrayBuffer> {
+  return crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
 }
 
 /** Lower-case hex SHA-256 of the UTF-8 text. */
 export async function sha256Hex(text: string): Promise<string> {
-  return Array.from(await digest(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return Array.from(new Uint8Array(await digest(text)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /** Base64url SHA-256 of the UTF-8 text, without padding: the form of a WebAuthn challenge. */
 async function sha256Base64url(text: string): Promise<string> {
-  const binary = String.fromCharCode(...(await digest(text)))
-  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  return bufferToBase64URLString(await digest(text))
 }

@@ -1,4 +1,4 @@
-import { REVERSIBILITY_WORDS } from '../../../src/domain/request.ts'
+import { REVERSIBILITY_WORDS, useWithinWords } from '../../../src/domain/request.ts'
 import type { Review } from '../api/contract.ts'
 import { copyable } from '../dom/button.ts'
 import { type Child, div, el, facts, folded, hint, kind, mono, p, panel } from '../dom/element.ts'
@@ -58,6 +58,7 @@ function requestHead(review: Review): HTMLElement {
       callerName(review.requested_by.account_name),
     ),
     review.reversibility !== undefined && p(REVERSIBILITY_WORDS[review.reversibility], ', says the caller.'),
+    review.use_within_seconds !== undefined && p(useWithinWords(review.use_within_seconds)),
     revokedKeyNote(review.requested_by),
     review.same_address === true && sameAddressNote(),
   )

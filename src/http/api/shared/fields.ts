@@ -113,6 +113,10 @@ export function reviewUrl(baseUrl: string, requestId: string): string {
   return `${baseUrl}/a/${requestId}`
 }
 
+export const useWithinField = z
+  .int()
+  .meta({ id: 'UseWithin', description: 'Seconds from the decision in which an approval can be used.' })
+
 /** A list in pages; `next_cursor` is null on the last one. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({
