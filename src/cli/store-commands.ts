@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { ExportOptions } from './archive/export.ts'
 import type { ImportOptions } from './archive/import.ts'
+import { saveMemory } from './archive/save-memory.ts'
 import type { BackupOptions } from './backup.ts'
 import { answers, examples } from './command.ts'
 import type { ConfirmOptions } from './restore.ts'
@@ -9,10 +10,16 @@ import type { ConfirmOptions } from './restore.ts'
 const load = {
   backup: () => import('./backup.ts'),
   verifyBackup: () => import('./verify-backup.ts'),
-  export: () => import('./archive/export.ts'),
-  import: () => import('./archive/import.ts'),
+  export: () => frugally(() => import('./archive/export.ts')),
+  import: () => frugally(() => import('./archive/import.ts')),
   restore: () => import('./restore.ts'),
   migrate: () => import('./migrate.ts'),
+}
+
+/** The modules of a command are much of what V8 would grow for. */
+function frugally<Module>(load: () => Promise<Module>): Promise<Module> {
+  saveMemory()
+  return load()
 }
 
 /** Adds the commands about the store as a whole. */

@@ -10,7 +10,7 @@ import { findHeld, type Held, listHeld } from '../flow/restore/restored-store.ts
 import type { KeyPurpose } from '../signing/key-record.ts'
 import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
-import { refuseUnfinished } from '../store/archive/load-archive.ts'
+import { refuseUnfinished } from '../store/archive/import-note.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
 import { createStateSurvey } from '../store/audit/state-survey.ts'
 import { type ConversationCounts, createChatConversationStores } from '../store/chat/chat-conversations.ts'

@@ -14,6 +14,7 @@ const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ConfigError: 'config_invalid',
   DataDirInUseError: 'data_dir_in_use',
   EmptyStoreError: 'no_store',
+  ImportUnderWayError: 'import_under_way',
   ListenError: 'not_permitted',
   SnapshotLostError: 'snapshot_lost',
   StoreChangedError: 'store_in_use',

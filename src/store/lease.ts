@@ -17,6 +17,9 @@ export interface LeaseDocument {
   oldest?: number
   holder?: string
   until?: Date | null
+  /** Of an import: the checksum of the archive, and the step to go on with. */
+  archive?: string
+  step?: 'documents' | 'indexes'
 }
 
 const LEASE_MS = 30_000
@@ -45,39 +48,57 @@ export async function doOnce(connection: StoreConnection, clock: Clock, work: Wo
   }
   // The process that held it may have ended its work after this one looked.
   if (await work.isDone()) return lease.end({})
-  const renewal = setInterval(() => void lease.renew().catch(ignore), LEASE_MS / 3)
+  const stop = lease.keep()
   try {
-    await lease.end(await work.work(lease.note))
+    await lease.end(await work.work(async (change) => void (await lease.note(change))))
   } catch (error) {
     await lease.end({}).catch(ignore)
     throw error
   } finally {
-    clearInterval(renewal)
+    stop()
   }
 }
 
 function ignore(): void {}
 
-/** It lapses when the process that holds it dies. */
-function createLease(leases: mongo.Collection<LeaseDocument>, id: string, clock: Clock) {
+/** Makes a lease, which lapses when the process that holds it dies. */
+export function createLease(leases: mongo.Collection<LeaseDocument>, id: string, clock: Clock) {
   const holder = randomUUID()
+  const mine = { _id: id, holder }
+  let until = new Date(0)
   const held = () => ({ holder, until: new Date(clock.now().getTime() + LEASE_MS) })
+  const isTaken = async (write: (lease: ReturnType<typeof held>) => Promise<boolean>): Promise<boolean> => {
+    const lease = held()
+    const taken = await write(lease)
+    until = taken ? lease.until : new Date(0)
+    return taken
+  }
+  const change = async (filter: mongo.Filter<LeaseDocument>, update: Note): Promise<boolean> =>
+    (await leases.updateOne(filter, update)).matchedCount === 1
   return {
-    async take(): Promise<boolean> {
-      if (await unlessTaken(() => leases.insertOne({ _id: id, ...held() }))) return true
-      const now = clock.now()
-      const latest = beyond(new Date(now.getTime() + LEASE_MS))
-      const free = { _id: id, $or: [{ until: null }, { until: { $lte: now } }, { until: { $gt: latest } }] }
-      return (await leases.updateOne(free, { $set: held() })).matchedCount === 1
+    /** @param first noted with it if there was none. @param alone whoever held it before is dead */
+    take: (first: Partial<LeaseDocument> = {}, alone = false): Promise<boolean> =>
+      isTaken(async (lease) => {
+        if (await unlessTaken(() => leases.insertOne({ ...first, _id: id, ...lease }))) return true
+        const now = clock.now()
+        const latest = beyond(new Date(now.getTime() + LEASE_MS))
+        const free = { $or: [{ until: null }, { until: { $lte: now } }, { until: { $gt: latest } }] }
+        return change({ _id: id, ...(alone ? {} : free) }, { $set: lease })
+      }),
+    /** Renews it until the returned function is called. */
+    keep(): () => void {
+      const renew = () => isTaken((lease) => change(mine, { $set: lease }))
+      const timer = setInterval(() => void renew().catch(ignore), LEASE_MS / 3)
+      return () => clearInterval(timer)
     },
-    async renew(): Promise<void> {
-      await leases.updateOne({ _id: id, holder }, { $set: held() })
-    },
-    async note(change: Note): Promise<void> {
-      await leases.updateOne({ _id: id, holder }, change)
-    },
+    /** Whether no other process can have it, unless a clock was set. */
+    isHeld: (): boolean => clock.now() < until,
+    /** @returns whether it is still this process's. */
+    note: (more: Note): Promise<boolean> => change(mine, more),
     async end(outcome: Note): Promise<void> {
-      await leases.updateOne({ _id: id, holder }, { ...outcome, $unset: { holder: 1, until: 1 } })
+      await change(mine, { ...outcome, $unset: { holder: 1, until: 1 } })
     },
+    /** @returns whether it was still this process's. */
+    remove: async (): Promise<boolean> => (await leases.deleteOne(mine)).deletedCount === 1,
   }
 }

@@ -46,7 +46,7 @@ it('carries every type and more than one batch over unchanged, and goes on after
   const there = { ...env, MONGODB_URI: from.uri }
   await cli(['user', 'invite', 'a@example.com'], { env: there })
   await from.db.collection<{ _id: number }>('kept').insertMany(
-    Array.from({ length: 250 }, (_, n) => ({
+    Array.from({ length: 1250 }, (_, n) => ({
       _id: n,
       2: new Double(n),
       1: new Double(n / 3),
@@ -61,7 +61,7 @@ it('carries every type and more than one batch over unchanged, and goes on after
   )
   const file = join(folder, 'archive')
   const exported = await cli(['export', file, '--json'], { env: there })
-  expect(exported.json()).toMatchObject({ collections: { kept: 250, users: 1 }, encrypted: false })
+  expect(exported.json()).toMatchObject({ collections: { kept: 1250, users: 1 }, encrypted: false })
 
   const proxy = await startStoreProxy(inject('storeUri'))
   onTestFinished(() => proxy.close())
@@ -70,10 +70,20 @@ it('carries every type and more than one batch over unchanged, and goes on after
     { command: 'insert', collection: 'schema', side: 'after' },
     { command: 'insert', collection: 'kept', side: 'before', nth: 2 },
     { command: 'insert', collection: 'users', side: 'after' },
-    { command: 'update', collection: 'schema', side: 'before' },
+    // Not the renewal of the lease.
+    {
+      command: 'update',
+      collection: 'schema',
+      side: 'before',
+      where: ({ updates }: Document) => 'step' in updates[0].u.$set,
+    },
     { command: 'createIndexes', collection: 'users', side: 'after' },
     { command: 'delete', collection: 'schema', side: 'before' },
   ] as const
+  const underWay = {
+    error: 'import_under_way',
+    message: expect.stringMatching(/^Another process imports into this store, or died .* in a minute\.$/),
+  }
   // Cut off from its store here and there, an import leaves what one that was killed would leave.
   for (const point of points) {
     void proxy.arm(point, () => undefined)
@@ -87,7 +97,10 @@ it('carries every type and more than one batch over unchanged, and goes on after
     const running = startCli(['import', file], { env: here })
     await proxy.arm({ ...point, side: 'after' }, () => running.child.kill('SIGKILL'))
     await running.stop('SIGKILL')
-    expect(await to.db.collection('kept').countDocuments()).toBe(200)
+    expect(await to.db.collection('kept').countDocuments()).toBe(1000)
+    expect((await cli(['import', file, '--json'], { env: here })).error()).toEqual(underWay)
+    // As half a minute later.
+    await to.db.collection('schema').updateMany({}, { $set: { until: new Date(0) } })
   }
   const other = await useArchive()
   const foreign = await cli(['import', other.file, '--json'], { env: { ...env, MONGODB_URI: to.uri } })
@@ -96,7 +109,20 @@ it('carries every type and more than one batch over unchanged, and goes on after
     message: expect.stringContaining('another archive'),
   })
 
-  const ended = await cliProcess(['import', file, '--json'], { env: here })
+  const stuck = new Promise<void>((resolve) =>
+    // It takes the lease.
+    proxy.watch('update', 'schema', () => {
+      proxy.line('frozen')
+      resolve()
+    }),
+  )
+  const importing = cliProcess(['import', file, '--json'], { env: here })
+  await stuck
+  const second = await cli(['import', file, '--json'], { env: { ...env, MONGODB_URI: to.uri } })
+  expect(second.error()).toEqual(underWay)
+  proxy.watch('update', 'schema', () => undefined)
+  proxy.line('open')
+  const ended = await importing
   expect([ended.code, ended.stderr]).toEqual([0, ''])
   expect(ended.json()).toMatchObject({ audit: { ok: true }, secrets_missing: [], secrets_open: true })
   const back = join(folder, 'back')

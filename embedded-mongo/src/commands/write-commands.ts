@@ -16,6 +16,9 @@ import { CommandFields } from './command-fields.ts'
 import { readSelection, type Selection, selectNumbers, selectOne } from './selection.ts'
 import { MAX_WRITE_BATCH } from './server-commands.ts'
 
+/** An insert of more documents than the service makes at once loads a store. */
+const BULK = 50
+
 export const insert: Command = {
   fields: new Set(['insert', 'documents', 'ordered', 'bypassDocumentValidation']),
   *run(call) {
@@ -28,7 +31,7 @@ export const insert: Command = {
     const writeErrors = yield* runStatements(documents, call, (document) => {
       checkInsertedId(document.get('_id'))
       // Another client may have dropped the collection meanwhile.
-      call.engine.ensureCollection(namespace).insert(withId(document))
+      call.engine.ensureCollection(namespace).insert(withId(document), documents.length > BULK)
       inserted += 1
       return undefined
     })

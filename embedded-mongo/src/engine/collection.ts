@@ -130,8 +130,11 @@ export class Collection {
     if (this.dropped) throw new MongoError(175, `collection ${this.namespace} was dropped`)
   }
 
-  /** @throws MongoError 11000, or 10334 for a document over 16 MiB */
-  insert(document: BsonDocument): StoreRecord {
+  /**
+   * @param bulk one of many: they would only drive from the cache what is used
+   * @throws MongoError 11000, or 10334 for a document over 16 MiB
+   */
+  insert(document: BsonDocument, bulk = false): StoreRecord {
     const body = encodeSized(document)
     const moves = this.indexes.map((index) => ({ index, from: [], to: index.keysOf(document) }))
     for (const move of moves) this.#checkUnique(move, document)
@@ -142,7 +145,7 @@ export class Collection {
       this.#last = record.number
       this.#size += 1
     })
-    this.host.cache.set(this.id, record)
+    if (!bulk) this.host.cache.set(this.id, record)
     return record
   }
 

@@ -8,7 +8,8 @@ import type { Config } from '../../config/config.ts'
 import type { TrailDeps } from '../../flow/audit/check-states.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
 import type { Manifest } from '../../store/archive/archive-format.ts'
-import { createRescue, refuseUnfinished } from '../../store/archive/load-archive.ts'
+import { holdImport, type ImportHold, refuseUnfinished } from '../../store/archive/import-note.ts'
+import { createRescue } from '../../store/archive/load-archive.ts'
 import {
   isQuiet,
   openSnapshot,
@@ -18,6 +19,7 @@ import {
 } from '../../store/archive/write-archive.ts'
 import { createAuditTrail } from '../../store/audit/audit-trail.ts'
 import { createStateSurvey } from '../../store/audit/state-survey.ts'
+import { readHello } from '../../store/clock.ts'
 import { createPushKeyStore } from '../../store/delivery/push-keys.ts'
 import { connectStore, type StoreConnection } from '../../store/mongo/connect.ts'
 import { checkServer, inWords, type Server } from '../../store/mongo/server.ts'
@@ -26,6 +28,7 @@ import { prepareSchema } from '../../store/schema/prepare-schema.ts'
 import { createSigningKeyStore } from '../../store/signing-keys.ts'
 import { createStores } from '../../store/stores.ts'
 import { CliError } from '../terminal.ts'
+import { saveMemory } from './save-memory.ts'
 
 type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeTimeoutMs'>
 
@@ -58,6 +61,7 @@ export async function withFrozenStore<Result>(
   try {
     const running = embedded && (await findRunningStore(config.dataDir)) !== undefined
     const uri = await openFrozen(config, { embedded, running }, undos, log)
+    saveMemory()
     const connection = await connect(uri, config)
     undos.push(() => connection.close())
     const server = await checkServer(connection)
@@ -113,6 +117,7 @@ export async function withRescuedStore<Result>(
   try {
     const store = await startEmbeddedStore({ dataDir: await makeCopyFolder(config.dataDir, undos) })
     undos.push(() => store.close())
+    saveMemory()
     const connection = await connect(store.uri, config)
     undos.push(() => connection.close())
     const lost: NonNullable<Manifest['lost']> = []
@@ -191,6 +196,7 @@ async function refuseFull(dataDir: string): Promise<void> {
 /** A store that an archive is imported into. */
 export interface ImportTarget {
   connection: StoreConnection
+  hold: ImportHold
   /** Makes indexes of an empty store: the store takes longer to read all documents once more for each. */
   makeIndexes(): Promise<void>
   /** Brings the documents to this version, and makes the indexes that are missing. */
@@ -199,9 +205,13 @@ export interface ImportTarget {
   audit(): TrailDeps
 }
 
-/** Opens the store of the configuration, which is made if there is none, for an import. @throws what opening a store throws */
+/**
+ * Opens the store of the configuration, which is made if there is none, for the import of the archive with this checksum.
+ * @throws what opening a store and `holdImport` throw
+ */
 export async function withImportTarget<Result>(
   config: StoreSettings,
+  archive: string,
   log: Log,
   work: (target: ImportTarget) => Promise<Result>,
 ): Promise<Result> {
@@ -209,21 +219,28 @@ export async function withImportTarget<Result>(
   try {
     const store = await openStore(config, false, log, { restores: true })
     undos.push(() => store.close())
+    saveMemory()
     const connection = await connect(store.uri, config)
     undos.push(() => connection.close())
     const { kind } = await checkServer(connection)
     const replicated = kind === 'replica set' || kind === 'mongos'
-    const clock: Clock = { now: () => new Date(), steady: () => performance.now() }
+    const { skewMs } = await readHello(connection)
+    const clock: Clock = { now: () => new Date(Date.now() + skewMs), steady: () => performance.now() }
     declareModels(connection, clock)
-    return await work({
-      connection,
-      makeIndexes: () => makeIndexes(connection, replicated, true),
-      prepare: () => prepareSchema(connection, { log, clock, replicated, thorough: true }),
-      audit: () => ({
-        trail: createAuditTrail(connection),
-        survey: createStateSurvey(connection),
+    // Whoever has opened the file of an embedded store has it alone.
+    const alone = config.mongodbUri === undefined
+    return await holdImport(connection, archive, { clock, alone }, (hold) =>
+      work({
+        connection,
+        hold,
+        makeIndexes: () => makeIndexes(connection, replicated, true),
+        prepare: () => prepareSchema(connection, { log, clock, replicated, thorough: true }),
+        audit: () => ({
+          trail: createAuditTrail(connection),
+          survey: createStateSurvey(connection),
+        }),
       }),
-    })
+    )
   } catch (error) {
     throw inWords(error)
   } finally {

@@ -10,14 +10,7 @@ import {
 import { given } from '../../domain/given.ts'
 import { checkTrail, type TrailReport } from '../../flow/audit/check-trail.ts'
 import { ArchiveError } from '../../store/archive/archive-format.ts'
-import {
-  addMarks,
-  beginImport,
-  compareLoaded,
-  createLoader,
-  endImport,
-  noteLoaded,
-} from '../../store/archive/load-archive.ts'
+import { addMarks, compareLoaded, createLoader } from '../../store/archive/load-archive.ts'
 import { type Archive, readArchive } from '../../store/archive/read-archive.ts'
 import { readHello } from '../../store/clock.ts'
 import { SCHEMA_VERSION } from '../../store/schema/migrations.ts'
@@ -75,7 +68,7 @@ async function importArchive(
   const others = await otherSecrets(config, secrets)
   const all = { ...secrets, ...config.secrets }
   if (others.length > 0) throw new CliError('secrets_differ', others.map(otherSetting).join(' '))
-  return withImportTarget(config, commandLog(), async (target) => {
+  return withImportTarget(config, archive.sha256, commandLog(), async (target) => {
     await load(target, source, archive, how)
     const report = await checkAudit(target, archive, how.progress)
     if (missingSecrets(config).length > 0 && missingSecrets({ secrets: all }).length === 0)
@@ -84,7 +77,6 @@ async function importArchive(
     const missing = missingSecrets({ secrets: held })
     const { skewMs } = await readHello(target.connection)
     const keys = missing.length > 0 ? undefined : await inspectKeys(config, target.connection, skewMs)
-    await endImport(target.connection)
     return present(archive, { report, move: how.move, missing, keys })
   })
 }
@@ -109,20 +101,20 @@ async function checkArchive(source: ArchiveFile, progress: Progress): Promise<Ar
 }
 
 async function load(
-  { connection, makeIndexes, prepare }: ImportTarget,
+  { connection, hold, makeIndexes, prepare }: ImportTarget,
   source: ArchiveFile,
   { manifest, parts, sha256 }: Archive,
   { progress, move }: How,
 ): Promise<void> {
-  if ((await beginImport(connection, sha256)) === 'documents') {
+  if (hold.step === 'documents') {
     // Documents of an older version may not fit them yet.
     if (manifest.schema_version === SCHEMA_VERSION) await makeIndexes()
-    const loader = createLoader(connection, progress.show('Importing'))
+    const loader = createLoader(connection, hold, progress.show('Importing'))
     const again = await readArchive(await source.read(), loader.add)
     await loader.end()
     if (again.sha256 !== sha256) throw new ArchiveError('the archive changed while it was read')
     await compareLoaded(connection, parts, progress.show('Comparing'))
-    await noteLoaded(connection)
+    await hold.loaded()
   }
   await addMarks(connection, manifest, move)
   await prepare()

@@ -81,7 +81,7 @@ export function createTellings() {
   }
 }
 
-const PAGE = 500
+const PAGE = 125
 
 /** How the documents are compared with the trail. */
 export interface StateCheck {

@@ -59,7 +59,7 @@ export interface CheckOptions {
 
 /** Findings listed one by one; the rest are only counted. */
 const FINDINGS = 50
-const PAGE = 1_000
+const PAGE = 250
 
 /**
  * Recomputes the trail and compares it with the states of the documents (T85, T86), all of it unless `since` says otherwise. It

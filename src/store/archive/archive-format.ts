@@ -83,6 +83,10 @@ function parseLine(line: string): unknown {
   }
 }
 
+/** Returns the text of UTF-8 without copying its bytes first. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+
 /** Adds up the lines of a part. */
 export function createPartSum(part: string) {
   const hash = createHash('sha256')

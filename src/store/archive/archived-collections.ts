@@ -7,8 +7,8 @@ const { EJSON } = mongoose.mongo.BSON
 /** Collections of the store they are in: `jobs` are made again, counters last a minute, `LEASES` has its version too. */
 const LEFT_OUT = ['jobs', 'rate_limits', LEASES]
 
-/** How many documents are read or written at a time: more would only take more memory. */
-export const BATCH = 100
+/** How many documents are read at a time: more would only take more memory. */
+const BATCH = 100
 
 /** Lists the collections of a store that belong into an archive, by name. */
 export async function archivedCollections(connection: StoreConnection): Promise<string[]> {

@@ -1,20 +1,16 @@
-import { type Collection, mongo } from 'mongoose'
+import { mongo } from 'mongoose'
 import { RESTORES } from '../../domain/restore.ts'
-import { LEASES } from '../lease.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { DUPLICATE_KEY } from '../mongo/failures.ts'
 import { noteVersion } from '../schema/prepare-schema.ts'
-import { ArchiveError, createPartSum, type Manifest, type Part, sameSums } from './archive-format.ts'
-import {
-  archivedCollections,
-  BATCH,
-  countArchived,
-  parseDocument,
-  readLines,
-} from './archived-collections.ts'
+import { ArchiveError, createPartSum, type Manifest, type Part, sameSums, textOf } from './archive-format.ts'
+import { countArchived, parseDocument, readLines } from './archived-collections.ts'
+import type { ImportHold } from './import-note.ts'
 import type { OnLines } from './read-archive.ts'
 import type { OnProgress } from './write-archive.ts'
 
+/** The most documents of one write. The embedded store writes each page of an index that it changes once for all of them. */
+const WRITE_BATCH = 500
 /** The most bytes of lines in one write, unless one document has more: a server takes 48 MB. */
 const BATCH_BYTES = 1024 * 1024
 
@@ -24,9 +20,10 @@ const BATCH_BYTES = 1024 * 1024
  */
 export function createLoader(
   connection: StoreConnection,
+  { refuseLost }: Pick<ImportHold, 'refuseLost'>,
   onProgress: OnProgress,
 ): { add: OnLines; end(): Promise<void> } {
-  const writer = createWriter(connection)
+  const writer = createWriter(connection, refuseLost)
   let into = ''
   let skip = 0
   return {
@@ -35,11 +32,11 @@ export function createLoader(
         await writer.flush()
         into = collection
         // What was being written when the attempt before died may be there in part.
-        skip = Math.max(0, (await countArchived(connection, collection)) - BATCH)
+        skip = Math.max(0, (await countArchived(connection, collection)) - WRITE_BATCH)
       }
       const first = documents - lines.length
       for (const line of lines.slice(Math.max(0, skip - first)))
-        await writer.add(collection, parseDocument(Buffer.from(line).toString('utf8')), line.length)
+        await writer.add(collection, parseDocument(textOf(line)), line.length)
       onProgress({ collection, documents, of })
     },
     end: () => writer.flush(),
@@ -48,7 +45,7 @@ export function createLoader(
 
 /** Makes a function that writes documents, given as BSON, into an empty store. */
 export function createRescue(connection: StoreConnection) {
-  const writer = createWriter(connection)
+  const writer = createWriter(connection, () => undefined)
   return {
     add: (collection: string, body: Uint8Array): Promise<void> =>
       writer.add(collection, mongo.BSON.deserialize(body, { promoteValues: false }), body.length),
@@ -57,7 +54,7 @@ export function createRescue(connection: StoreConnection) {
 }
 
 /** Writes while the next documents are being read: one batch is on its way at a time. */
-function createWriter(connection: StoreConnection) {
+function createWriter(connection: StoreConnection, refuseLost: () => void) {
   let batch: mongo.Document[] = []
   let bytes = 0
   let into = ''
@@ -65,6 +62,7 @@ function createWriter(connection: StoreConnection) {
   const send = async (): Promise<void> => {
     await writing
     if (batch.length === 0) return
+    refuseLost()
     writing = insert(connection, into, batch)
     // It is looked at before the next one.
     writing.catch(() => undefined)
@@ -77,7 +75,7 @@ function createWriter(connection: StoreConnection) {
       into = collection
       batch.push(document)
       bytes += size
-      if (batch.length >= BATCH || bytes >= BATCH_BYTES) await send()
+      if (batch.length >= WRITE_BATCH || bytes >= BATCH_BYTES) await send()
     },
     async flush(): Promise<void> {
       await send()
@@ -120,72 +118,6 @@ export async function compareLoaded(
     if (!sameSums(sum.end(), part))
       throw new ArchiveError(`the documents of ${part.part} in the store are not those of the archive`)
   }
-}
-
-/** An import was begun in this store and did not end: no service may run on a part of its documents. */
-class UnfinishedImportError extends Error {
-  override readonly name = 'UnfinishedImportError'
-}
-
-/** The store that an archive is imported into has documents already. */
-class StoreNotEmptyError extends Error {
-  override readonly name = 'StoreNotEmptyError'
-}
-
-/** Once all indexes are there, the store may remove documents that have expired: they are loaded and compared before. */
-type Step = 'documents' | 'indexes'
-
-interface ImportNote {
-  _id: 'import'
-  /** Checksum of the archive. */
-  archive: string
-  step: Step
-}
-
-const ID = 'import'
-
-function notes(connection: StoreConnection): Collection<ImportNote> {
-  return connection.collection<ImportNote>(LEASES)
-}
-
-/** @throws UnfinishedImportError */
-export async function refuseUnfinished(connection: StoreConnection): Promise<void> {
-  if ((await notes(connection).findOne({ _id: ID })) === null) return
-  throw new UnfinishedImportError(
-    'An import into this store did not finish, so a part of its documents is missing. Run it again, with the same archive: countersign import <file>',
-  )
-}
-
-/**
- * Notes that this archive is being imported, so that an import that was killed goes on where it was.
- * @returns the step to begin with
- * @throws StoreNotEmptyError; UnfinishedImportError for another archive
- */
-export async function beginImport(connection: StoreConnection, archive: string): Promise<Step> {
-  const found = await notes(connection).findOne({ _id: ID })
-  if (found !== null && found.archive !== archive)
-    throw new UnfinishedImportError(
-      'An import of another archive into this store did not finish. Finish it with that archive, or name an empty store.',
-    )
-  if (found !== null) return found.step
-  for (const name of [...(await archivedCollections(connection)), 'jobs']) {
-    if ((await connection.collection(name).findOne({}, { projection: { _id: 1 } })) === null) continue
-    throw new StoreNotEmptyError(
-      `The store is not empty (${name} has documents), and an import never changes what is there: name a new DATA_DIR, or a new database in MONGODB_URI.`,
-    )
-  }
-  await notes(connection).insertOne({ _id: ID, archive, step: 'documents' })
-  return 'documents'
-}
-
-/** Notes that all documents are there. */
-export async function noteLoaded(connection: StoreConnection): Promise<void> {
-  await notes(connection).updateOne({ _id: ID }, { $set: { step: 'indexes' } })
-}
-
-/** Opens the store to services. */
-export async function endImport(connection: StoreConnection): Promise<void> {
-  await notes(connection).deleteOne({ _id: ID })
 }
 
 /**

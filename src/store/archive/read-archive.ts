@@ -8,6 +8,7 @@ import {
   parseManifest,
   parsePart,
   sameSums,
+  textOf,
 } from './archive-format.ts'
 
 /** What an archive holds, and the checksum of the whole, by which it is known again. */
@@ -119,7 +120,7 @@ function createLineReader(bytes: AsyncIterable<Uint8Array>) {
     close: async () => void (await chunks.return?.()),
     async next(): Promise<string | undefined> {
       const [line] = await some(1)
-      return line === undefined ? undefined : Buffer.from(line.subarray(0, -1)).toString('utf8')
+      return line === undefined ? undefined : textOf(line.subarray(0, -1))
     },
   }
 }
