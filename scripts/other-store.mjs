@@ -13,11 +13,14 @@ const jars = `${root}node_modules/.cache/other-store`
 
 const FOLDERS = ['test/store', 'test/flow', 'test/jobs']
 
-/** What mongo-java-server 1.47 does otherwise than MongoDB, by the full names of the tests that notice. */
+/** What mongo-java-server 1.47 does otherwise than MongoDB, by the full names of the tests that notice. It has the fault, not the service. */
 const GAPS = {
   'NaN and Infinity are greater than every bound': [
     'the stored trail does not take a foreign document for its head',
     'T85: the check of the trail finds documents that are no records at all',
+  ],
+  'a binary loses its type': [
+    'T85: the check of the trail names the record whose hash has the same bytes in another type of binary',
   ],
   'the refusal to drop a collection that is not there has no code': [
     'a start goes on with the documents of an older version after a process that died in between',

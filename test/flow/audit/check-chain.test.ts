@@ -81,6 +81,10 @@ describe('T85: the check of the trail', () => {
       await log.insertOne({ _id, ...rest })
     }
     expect((await check()).found).toBe(0)
+  })
+
+  it('names the record whose hash has the same bytes in another type of binary', async () => {
+    const { log, check, records } = await useTrail()
     const otherType = new mongo.Binary(Buffer.from(String(records[4]?.hash), 'hex'), 128)
     await log.updateOne({ _id: 5 }, { $set: { hash: otherType } })
     expect((await check()).firstBad).toBe(5)
