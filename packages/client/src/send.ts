@@ -107,7 +107,7 @@ function judge({ ok, status, headers }: Response, text: string, id?: string): { 
   const asked = headers.get('retry-after') ?? retry_after
   const seconds = Number(asked)
   const ms = seconds >= 0 ? seconds * 1000 : Date.parse(String(asked)) - Date.now()
-  const fault = { fault: `${status} ${error ?? ''}`, after: asked && ms >= 0 ? ms : undefined }
+  const fault = { fault: `${status} ${error ?? ''}`.trim(), after: asked && ms >= 0 ? ms : undefined }
   // A browser shows a redirect as 0.
   if (status < 400) return { ...fault, final: !ok }
   if (status >= 500 || !error) return fault

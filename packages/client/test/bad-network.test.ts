@@ -93,7 +93,7 @@ describe('a service that stays away', () => {
       name: 'Unreachable',
       id: await on.asked(),
       sentence: expect.stringMatching(
-        /^Not done: the approval service cannot be reached \(502 \), which is no decision\./,
+        /^Not done: the approval service cannot be reached \(502\), which is no decision\./,
       ),
     })
     on.network.calm()

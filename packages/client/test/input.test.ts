@@ -91,6 +91,20 @@ it.each([
   await expect(outcome.use()).rejects.toMatchObject({ name, id: 'req_1' })
 })
 
+it('follows no redirect with its key, and says so at once', async () => {
+  const asked: unknown[] = []
+  const cs = countersign({
+    url: 'https://approvals.example.com',
+    key: 'sa_live_x',
+    fetch: async (url, init) => {
+      asked.push(url, init?.redirect)
+      return new Response('', { status: 308, headers: { location: 'https://elsewhere.example' } })
+    },
+  })
+  await expect(cs.ask({ action: 'Pay', for: ['r', 'c'] })).rejects.toThrow(/cannot be reached \(308\)/)
+  expect(asked).toEqual(['https://approvals.example.com/api/v1/approvals/request', 'manual'])
+})
+
 describe('wrong calls are Invalid, and nothing is sent', () => {
   it.each([
     ['no for', undefined],
