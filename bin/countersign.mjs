@@ -12,5 +12,8 @@ if (!built.every((file) => existsSync(`${root}${file}`))) {
   const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: ['ignore', 2, 2] })
   if (status !== 0) process.exit(status ?? 1)
 }
-const { runCli } = await import('../dist/service/cli.js')
-process.exitCode = await runCli(process.argv.slice(2))
+const argv = process.argv.slice(2)
+const { isCallerCommand, runCaller } = await import('../dist/service/caller.js')
+// The commands of callers are the client's own; loading the operator's would take them a while.
+const run = isCallerCommand(argv[0]) ? runCaller : (await import('../dist/service/cli.js')).runCli
+process.exitCode = await run(argv)

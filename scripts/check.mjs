@@ -8,6 +8,7 @@ const steps = [
   ['types', ['tsc', '-p', 'tsconfig.json']],
   ['types of the embedded store', ['tsc', '-p', 'embedded-mongo/tsconfig.json']],
   ['types of the client', ['tsc', '-p', 'packages/client/tsconfig.json']],
+  ['types of its command', ['tsc', '-p', 'packages/client/cli/tsconfig.json']],
   ['types of the pages', ['tsc', '-p', 'webauthn-page/tsconfig.json']],
   ['types of the dashboard', ['tsc', '-p', 'dashboard/tsconfig.json']],
   ['types of the service worker', ['tsc', '-p', 'dashboard/service-worker/tsconfig.json']],

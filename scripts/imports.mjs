@@ -12,6 +12,7 @@ export const ROOMS = [
   'webauthn-page',
   'dashboard',
   'packages/client/src',
+  'packages/client/cli',
 ]
 
 /** The rooms of a folder from the ground up: each imports only from those before it. */

@@ -24,11 +24,19 @@ export const parts = [
     output: 'packages/client/dist',
   },
   {
+    name: 'client-cli',
+    sources: ['packages/client/cli', 'packages/client/src', 'package-lock.json'],
+    vite: 'packages/client/cli/vite.config.ts',
+    output: 'packages/client/bin',
+  },
+  {
     name: 'service',
     sources: [
       'src',
       'adapters',
       'embedded-mongo/src',
+      'packages/client/cli',
+      'packages/client/src',
       'scripts/service.vite.config.mjs',
       'scripts/domain-names.mjs',
       'scripts/no-managed-identity.mjs',

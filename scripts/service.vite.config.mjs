@@ -57,6 +57,7 @@ export default defineConfig({
       input: {
         main: 'src/main.ts',
         cli: 'src/cli/run-cli.ts',
+        caller: 'packages/client/cli/run-caller.ts',
         'store-worker': 'embedded-mongo/dist/store-worker.js',
       },
       // It would drop a call of a built-in whose result is not used, as in `try { decodeURIComponent(text) }`, though it may throw.

@@ -68,9 +68,10 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     types: /^src\/(store\/chat\/[a-z-]+|http\/http-deps|config\/(slack|teams))\.ts$/,
   },
   { room: /^embedded-mongo\//, may: /^embedded-mongo\/src\// },
+  { room: /^packages\/client\/cli\//, may: /^packages\/client\/(cli|src)\// },
   // It runs everywhere: what it imports of the service must, too.
   {
-    room: /^packages\/client\//,
+    room: /^packages\/client\/src\//,
     may: /^(packages\/client\/src\/|src\/domain\/parse-json\.ts|src\/signing\/(canonical|verify-core|verify-web|votes)\.ts)/,
   },
   {

@@ -95,7 +95,8 @@ interface Parts {
   body?: unknown
 }
 
-function readPeer(options: ClientOptions): Approvals {
+/** Checks the options. @throws Invalid */
+export function readPeer(options: ClientOptions): Approvals {
   const { url, key, allowSandbox = false, unreachableAfterSeconds = 300, onRetry = () => {} } = options
   // A key with other characters cannot stand in a header, and the error of `fetch` would repeat it.
   if (!/^https?:\/\/[^\s?#@]+$/.test(url) || !isText(key) || !/^[\x21-\x7e]+$/.test(key))

@@ -1,0 +1,47 @@
+import { readFileSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { Invalid } from '../src/errors.ts'
+
+/** A service, and a key of it. */
+export interface Credentials {
+  url: string
+  key: string
+}
+
+/** The file that `login` writes, readable for its owner only. */
+function credentialsPath(env: NodeJS.ProcessEnv = process.env): string {
+  const folder = env.XDG_CONFIG_HOME || join(homedir(), '.config')
+  return env.COUNTERSIGN_CREDENTIALS || join(folder, 'countersign', 'credentials.json')
+}
+
+/** Reads COUNTERSIGN_URL and COUNTERSIGN_KEY, else what `login` saved. @throws Invalid, which says what to do */
+export function readCredentials(env: NodeJS.ProcessEnv = process.env): Credentials {
+  const { COUNTERSIGN_URL: url, COUNTERSIGN_KEY: key } = env
+  if (url && key) return { url, key }
+  if (url || key) throw new Invalid(`set ${url ? 'COUNTERSIGN_KEY' : 'COUNTERSIGN_URL'} as well.`)
+  const path = credentialsPath(env)
+  const saved = readSaved(path)
+  if (saved === undefined)
+    throw new Invalid('set COUNTERSIGN_URL and COUNTERSIGN_KEY, or run: countersign login')
+  return saved
+}
+
+function readSaved(path: string): Credentials | undefined {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode
+  if (mode === undefined) return undefined
+  // Windows has no such bits; its profile folders are private.
+  if (process.platform !== 'win32' && mode & 0o077)
+    throw new Invalid(
+      `other users can read ${path}. Make it private, and have the key replaced: chmod 600 ${path}`,
+    )
+  try {
+    const { url, key }: Partial<Record<'url' | 'key', unknown>> = Object(
+      JSON.parse(readFileSync(path, 'utf8')),
+    )
+    if (typeof url === 'string' && typeof key === 'string') return { url, key }
+  } catch {
+    // No JSON: said below.
+  }
+  throw new Invalid(`${path} holds no credentials. Run: countersign login`)
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import { readPeer } from '../src/client.ts'
+import { CountersignError, Refused } from '../src/errors.ts'
+import { now, type Peer, send } from '../src/send.ts'
+import { readCredentials } from './credentials.ts'
+
+/** A message of JSON-RPC 2.0; requests have an id, notifications none. */
+interface Message {
+  id?: string | number
+  method?: string
+  params?: Record<string, unknown>
+}
+
+/** Headers by which the protocol lets servers route a message without its body (revision 2026-07-28). */
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+
+/**
+ * `countersign mcp`: hands every message on stdin to the service's `/mcp`, and its answers back. The tools are the service's own.
+ * A call whose answer was lost is repeated with the same key, so that it does nothing twice; over a restart of the service the
+ * client notices nothing.
+ */
+export async function runMcp(): Promise<number> {
+  const bridge = createBridge(readPeer({ ...readCredentials(), fetch: fetchMessage }))
+  for await (const line of createInterface({ input: process.stdin }))
+    if (line.trim() !== '') void bridge.take(line)
+  bridge.stop()
+  return 0
+}
+
+function createBridge(peer: Peer) {
+  const open = new Map<unknown, AbortController>()
+  /** The revision agreed on by `initialize`: older clients do not repeat it in their messages. */
+  let agreed: string | undefined
+  const forward = async (message: Message, signal: AbortSignal): Promise<object> => {
+    const call = {
+      path: '/mcp',
+      body: message,
+      once: randomUUID(),
+      headers: headersOf(message, agreed),
+      timeout: 75_000,
+    }
+    const answer = await send(peer, { end: now() + peer.patience, signal }, call)
+    if (message.method === 'initialize') agreed = versionIn(answer.result)
+    return answer
+  }
+  return {
+    async take(line: string): Promise<void> {
+      const message = parseMessage(line)
+      if (message === undefined)
+        return write({ error: { code: -32700, message: 'This is not a JSON-RPC message.' } })
+      const { id, method, params } = message
+      if (method === 'notifications/cancelled') open.get(params?.requestId)?.abort()
+      const control = new AbortController()
+      if (id !== undefined) open.set(id, control)
+      try {
+        const answer = await forward(message, control.signal)
+        if (id !== undefined) write(answer)
+      } catch (error) {
+        if (id !== undefined && !control.signal.aborted) write(failureOf(id, error))
+      } finally {
+        open.delete(id)
+      }
+    },
+    stop(): void {
+      for (const control of open.values()) control.abort()
+    },
+  }
+}
+
+function headersOf({ method, params }: Message, agreed: string | undefined): Record<string, string> {
+  const own = versionIn(params?._meta, VERSION_KEY)
+  const version = own ?? agreed
+  const name = params?.name ?? params?.uri
+  return {
+    accept: 'application/json, text/event-stream',
+    ...(version !== undefined && { 'mcp-protocol-version': version }),
+    ...(own !== undefined && method !== undefined && { 'mcp-method': method }),
+    ...(own !== undefined && typeof name === 'string' && { 'mcp-name': name }),
+  }
+}
+
+function versionIn(holder: unknown, name = 'protocolVersion'): string | undefined {
+  const value: unknown = Object(holder)[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+function parseMessage(line: string): Message | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return value !== null && typeof value === 'object' && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The protocol's own errors pass unchanged; others become one that the host shows. */
+function failureOf(id: string | number, error: unknown): object {
+  if (error instanceof Refused && 'jsonrpc' in error.body) return error.body
+  const message = error instanceof CountersignError ? error.sentence : String(error)
+  return { id, error: { code: -32000, message } }
+}
+
+function write(message: object): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+}
+
+/** Fetches, and turns an event stream into its last message: the tools of the service send nothing before their answer. */
+async function fetchMessage(...args: Parameters<typeof fetch>): Promise<Response> {
+  const response = await fetch(...args)
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+  const data = (await response.text()).matchAll(/^data: ?(.+)$/gm)
+  const { status, headers } = response
+  return new Response([...data].at(-1)?.[1] ?? null, { status, headers })
+}

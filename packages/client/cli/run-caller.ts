@@ -1,0 +1,49 @@
+import { CountersignError, Invalid } from '../src/errors.ts'
+import { EXIT } from './exit-codes.ts'
+
+/** Each command is loaded when it is called: a hook has to start fast. */
+const COMMANDS: Readonly<
+  Record<string, { about: string; load(): Promise<(argv: string[]) => Promise<number>> }>
+> = {
+  ask: {
+    about: 'ask a person, and wait for the decision',
+    load: async () => (await import('./ask.ts')).runAsk,
+  },
+  mcp: {
+    about: 'speak the Model Context Protocol on stdin and stdout',
+    load: async () => (await import('./mcp.ts')).runMcp,
+  },
+}
+
+/** Checks whether the service's own `countersign` hands this command on. */
+export function isCallerCommand(name: string | undefined): boolean {
+  return name !== undefined && Object.hasOwn(COMMANDS, name)
+}
+
+/** Runs a command of a caller. What went wrong is one sentence on stderr. @returns the exit code */
+export async function runCaller([name = 'help', ...argv]: readonly string[]): Promise<number> {
+  try {
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+    if (command !== undefined) return await (await command.load())(argv)
+    if (!['help', '--help', '-h'].includes(name))
+      throw new Invalid(`there is no command ${name}.\n${usage()}`)
+    process.stdout.write(`${usage()}\n`)
+    return 0
+  } catch (error) {
+    process.stderr.write(`countersign: ${sentenceOf(error)}\n`)
+    return EXIT.couldNotAsk
+  }
+}
+
+function usage(): string {
+  const lines = Object.entries(COMMANDS).map(
+    ([name, { about }]) => `  countersign ${name.padEnd(6)} ${about}`,
+  )
+  return `Usage:\n${lines.join('\n')}\n\nThe service and the key: COUNTERSIGN_URL and COUNTERSIGN_KEY.`
+}
+
+/** Errors of the client speak to people; those of Node name the file or option at fault. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof CountersignError) return error.sentence
+  return error instanceof Error ? error.message : String(error)
+}
