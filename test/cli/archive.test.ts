@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
 import { Binary, type Document, Double, Int32, Long, ObjectId } from 'bson'
 import { MongoClient } from 'mongodb'
-import { expect, inject, it, onTestFinished } from 'vitest'
+import { expect, inject, it, onTestFinished, vi } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
+import { START_MS } from '../support/patience.ts'
 import { databaseUri } from '../support/service.ts'
 import { spoil } from '../support/spoil.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
@@ -307,7 +308,11 @@ it('archives a store that has no snapshots only while no service works on it, an
   const exporting = cli(['export', join(folder, 'used'), '--json'], { env: here }).finally(() => {
     ended = true
   })
-  while (!ended) await db.collection('jobs').updateOne({}, { $set: { lastRunAt: new Date() } })
+  const work = async (): Promise<boolean> => {
+    await db.collection('jobs').updateOne({}, { $set: { lastRunAt: new Date() } })
+    return ended
+  }
+  await vi.waitUntil(work, { timeout: START_MS, interval: 100 })
   expect((await exporting).error()).toEqual({
     error: 'store_in_use',
     message: expect.stringMatching(/^A service runs on this store.*stop every process/),
@@ -356,7 +361,7 @@ it('saves from a damaged store what is whole, and lists what is not', async () =
     { collection: 'accounts', what: expect.stringMatching(/^document "acc_/), documents: 1 },
   ])
   expect(collections).toMatchObject({ accounts: 1, users: 1, enrollments: 2, signing_keys: 3 })
-  expect(existsSync(join(env.DATA_DIR ?? '', `export-${process.pid}`))).toBe(false)
+  expect((await readdir(env.DATA_DIR ?? '')).filter((name) => name.startsWith('export-'))).toEqual([])
   const words = await cli(['export', `${file}2`, '--salvage'], { env })
   expect(words.stdout).toMatch(
     /\nNot whole in the store, .*:\n {2}users: document "usr_\w+"\n {2}accounts: document "acc_\w+"\n/,

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
@@ -101,12 +101,22 @@ it('backs up a store that is written to: the copy opens, holds what was answered
     secrets_open: true,
   })
   const archive = join(place, 'archive')
-  // Of an export that was killed.
-  await mkdir(join(data.DATA_DIR ?? '', 'export-999999999'))
+  // Of an export that was killed, by a version before and by this one, and of one in another container that goes on.
+  for (const [name, minutes] of [
+    ['export-1', 10],
+    ['export-0123456789abcdef', 10],
+    [`export-${process.pid}`, 0],
+  ] as const) {
+    const copy = join(data.DATA_DIR ?? '', name)
+    await mkdir(copy)
+    await utimes(copy, new Date(), new Date(Date.now() - minutes * 60_000))
+  }
   const exported = await cliProcess(['export', archive, '--json'], { env })
   expect([exported.code, exported.stderr]).toEqual([0, ''])
   expect(exported.json().collections.requests).toBeGreaterThan(before.length)
-  expect((await readdir(data.DATA_DIR ?? '')).filter((name) => name.startsWith('export-'))).toEqual([])
+  expect((await readdir(data.DATA_DIR ?? '')).filter((name) => name.startsWith('export-'))).toEqual([
+    `export-${process.pid}`,
+  ])
   enough = true
   await asking
   const moved = await cli(['import', archive, '--move', '--json'], {

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyStore, findRunningStore, StoreFileError, salvageStore, startEmbeddedStore } from 'embedded-mongo'
@@ -146,7 +147,10 @@ async function* wholeDocuments(dataDir: string): ReturnType<typeof salvageStore>
   }
 }
 
-const COPY = /^export-(\d+)$/
+/** Those of earlier versions had the id of their process. */
+const COPY = /^export-[0-9a-f]+$/
+/** A copy that is being made is written to; one that is being read is served. */
+const IDLE_MS = 5 * 60_000
 
 /**
  * Copies the store that another process serves, into the data directory: nothing of it is then written in the clear anywhere else, and
@@ -158,26 +162,29 @@ async function copyRunning(dataDir: string, undos: (() => Promise<void>)[]): Pro
   return copy
 }
 
-/** Names a folder for a copy, which `undos` removes, and removes those of exports that were killed. @throws StoreFileError */
+/**
+ * Names a folder for a copy, which `undos` removes, and removes those of exports that were killed. The id of a process names none: two
+ * containers that share the data directory both have a process 1. @throws StoreFileError
+ */
 async function makeCopyFolder(dataDir: string, undos: (() => Promise<void>)[]): Promise<string> {
-  for (const name of readdirSync(dataDir)) {
-    const pid = Number(COPY.exec(name)?.[1] ?? Number.NaN)
-    if (!Number.isNaN(pid) && !isAlive(pid)) await remove(join(dataDir, name))
+  for (const name of readdirSync(dataDir).filter((name) => COPY.test(name))) {
+    const left = join(dataDir, name)
+    if (await isIdle(left)) await remove(left)
   }
   await refuseFull(dataDir)
-  const copy = join(dataDir, `export-${process.pid}`)
+  const copy = join(dataDir, `export-${randomBytes(8).toString('hex')}`)
   undos.push(() => remove(copy))
   return copy
 }
 
 const remove = (path: string) => rm(path, { recursive: true, force: true })
 
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
+/** Checks whether no process works on a copy, by what processes in other containers see too. */
+async function isIdle(copy: string): Promise<boolean> {
+  if ((await findRunningStore(copy)) !== undefined) return false
+  const files = ['.', ...readdirSync(copy, { recursive: true, encoding: 'utf8' })]
+  const changed = files.map((name) => statSync(join(copy, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  return Date.now() - Math.max(...changed) > IDLE_MS
 }
 
 /** A full disk would stop the service whose store is copied. @throws StoreFileError */
