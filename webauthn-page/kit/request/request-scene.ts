@@ -58,7 +58,7 @@ function requestHead(review: Review): HTMLElement {
       callerName(review.requested_by.account_name),
     ),
     review.reversibility !== undefined && p(REVERSIBILITY_WORDS[review.reversibility], ', says the caller.'),
-    review.use_within_seconds !== undefined && p(useWithinWords(review.use_within_seconds)),
+    review.use_within_seconds !== undefined && p(useWithinWords(review.use_within_seconds), '.'),
     revokedKeyNote(review.requested_by),
     review.same_address === true && sameAddressNote(),
   )
