@@ -102,6 +102,21 @@ it('gives the documents of a collection whose description is damaged', async () 
   expect(await salvaged()).toEqual({ items, larges, damaged: [['test.items', 'its description', 0]] })
 })
 
+it('reads every document of a store whose list of tables is gone', async () => {
+  for (const [from, to] of [
+    [0, 8192],
+    [100, 101],
+  ] as const) {
+    const before = readFileSync(path)
+    const spoilt = Buffer.from(before).fill(0xaa, from, to)
+    writeFileSync(path, spoilt)
+    expect(await salvaged()).toEqual({ items, larges, damaged: [] })
+    expect(readFileSync(path).equals(spoilt)).toBe(true)
+    expect(existsSync(join(dataDir, 'salvage'))).toBe(false)
+    writeFileSync(path, before)
+  }
+})
+
 it('reads no store that is in use, and none that is no database', async () => {
   const store = await openStore(dataDir, { keep: true })
   await expect(salvaged()).rejects.toThrow(StoreLockedError)

@@ -10,7 +10,7 @@ import {
   type StoredCollection,
   type StoredDocument,
 } from './durable-file.ts'
-import { FileAsItIs } from './file-as-it-is.ts'
+import { copyWithFirstPage, FileAsItIs } from './file-as-it-is.ts'
 import { explainFileError, StoreDamageError, StoreFileError } from './file-errors.ts'
 import { sealOf } from './seal.ts'
 
@@ -36,13 +36,36 @@ function* readAll(file: DurableFile): Generator<Held> {
   }
 }
 
-/** Yields what {@link readAll} does of a file that no store can serve any more; changes nothing. @throws FileBusyError, StoreFileError */
+/**
+ * Yields what {@link readAll} does of a file that no store can serve any more; changes nothing in it. If the page that lists the
+ * tables is damaged, it reads a copy with a new one.
+ * @throws FileBusyError, StoreFileError
+ */
 export function* readAsItIs(path: string): Generator<Held> {
+  let begun = false
+  try {
+    for (const held of readOpened(path)) {
+      begun = true
+      yield held
+    }
+  } catch (error) {
+    const damage = explainFileError(error, path)
+    const mended = begun || !(damage instanceof StoreFileError) ? undefined : copyWithFirstPage(path)
+    if (mended === undefined) throw damage
+    try {
+      yield* readOpened(mended.copy)
+    } catch (again) {
+      throw explainFileError(again, path)
+    } finally {
+      mended.remove()
+    }
+  }
+}
+
+function* readOpened(path: string): Generator<Held> {
   const file = new DurableFile(path, new FileAsItIs(path))
   try {
     yield* readAll(file)
-  } catch (error) {
-    throw explainFileError(error, path)
   } finally {
     file.close()
   }
