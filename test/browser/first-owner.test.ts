@@ -14,9 +14,9 @@ import { ask, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 /** What the command on the screen asks for. */
 const DEPLOY = 'Deploy release 4.2 to production'
-/** What the first page of the documents asks for, and uses up: who ran the page's copy goes on there. */
-const [ASKED, USED] = [...readFileSync(packagePath('README.md'), 'utf8').matchAll(/-d '([^']+)'/g)].map(
-  ([, body = '']) => body,
+/** What the first page of the documents asks for, and what another uses up: who ran the page's copy goes on there. */
+const [ASKED, USED] = ['README.md', 'docs/agents.md'].map(
+  (path) => /-d '(\{[^']+)'/.exec(readFileSync(packagePath(path), 'utf8'))?.[1],
 )
 
 describeInBrowser('from the set-up link to the first receipt', () => {
