@@ -5,7 +5,12 @@ export function clientTypes({ components, paths }) {
   const schemas = Object.entries(components.schemas).map(([name, schema]) => entry(name, true, schema))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods)
-      .map(([method, operation]) => describeOperation(`${method.toUpperCase()} ${path}`, operation))
+      .map(([method, { parameters = [], ...operation }]) =>
+        describeOperation(`${method.toUpperCase()} ${path}`, {
+          ...operation,
+          parameters: parameters.map((one) => components.parameters[one.$ref?.split('/').at(-1)] ?? one),
+        }),
+      )
       .filter((text) => text !== undefined),
   )
   return `// Generated from openapi.json by \`npm run openapi\`.
@@ -22,7 +27,7 @@ ${operations.join('\n')}
 `
 }
 
-function describeOperation(name, { summary, parameters = [], requestBody, responses }) {
+function describeOperation(name, { summary, parameters, requestBody, responses }) {
   const answers = Object.entries(responses).filter(([status]) => /^2/.test(status))
   const types = answers.map(([, { content }]) =>
     content === undefined ? 'undefined' : typeOf(content['application/json']?.schema),

@@ -225,7 +225,7 @@ async function waitOneRound(
   const giveBack = takeSlot(deps, caller)
   if (giveBack === undefined) return undefined
   try {
-    return await waitForDecision(deps, caller, id, wait_seconds, ctx.mcpReq.signal)
+    return (await waitForDecision(deps, caller, [id], wait_seconds, ctx.mcpReq.signal))?.[0]
   } finally {
     giveBack()
   }

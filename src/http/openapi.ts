@@ -25,7 +25,36 @@ export function buildOpenApi(version: string): oas31.OpenAPIObject {
     { override: simplify },
   )
   for (const item of Object.values({ ...document.paths, ...document.webhooks })) shorten(item)
-  return document
+  return { ...document, components: { ...document.components, parameters: shareParameters(document) } }
+}
+
+type Parameter = oas31.ParameterObject | oas31.ReferenceObject
+
+/** Moves each parameter that several operations have to the components. @returns the parameters there, by name */
+function shareParameters({ paths, components }: oas31.OpenAPIObject): Record<string, Parameter> {
+  const lists = Object.values(paths ?? {}).flatMap((item) =>
+    METHODS.flatMap((method) => [item[method]?.parameters ?? []]),
+  )
+  const uses = new Map<string, number>()
+  for (const one of lists.flat()) uses.set(JSON.stringify(one), (uses.get(JSON.stringify(one)) ?? 0) + 1)
+  const names = new Map<string, string>()
+  const shared: Record<string, Parameter> = { ...components?.parameters }
+  for (const list of lists)
+    for (const [index, one] of list.entries()) {
+      const text = JSON.stringify(one)
+      if ('$ref' in one || uses.get(text) === 1) continue
+      const name = names.get(text) ?? freeName(shared, one.name)
+      names.set(text, name)
+      shared[name] = one
+      list[index] = { $ref: `#/components/parameters/${name}` }
+    }
+  return shared
+}
+
+function freeName(taken: object, name: string): string {
+  let free = name
+  for (let n = 2; Object.hasOwn(taken, free); n += 1) free = `${name}.${n}`
+  return free
 }
 
 /** Says once what a parameter is: zod-openapi says it of the parameter and of its schema. */

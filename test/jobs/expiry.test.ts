@@ -53,9 +53,9 @@ describe('expiry', () => {
     const worker = await useWorker()
     const ids = await requestsEnding(worker, COUNT, 2_000, SPREAD_MS)
     const { done, late, events } = watchExpiry(worker)
-    const waiter = worker.deps.changes.watch(ids.at(-1) ?? '', 'key_none')
+    const waiter = worker.deps.changes.watch([ids.at(-1) ?? ''], 'key_none')
     onTestFinished(() => waiter.close())
-    const news = waiter.next(1, 120_000, new AbortController().signal)
+    const news = waiter.next([1], 120_000, new AbortController().signal)
     await worker.start()
     await vi.waitFor(() => expect(done).toHaveLength(COUNT), {
       timeout: patienceFor(2_000 + SPREAD_MS),
@@ -66,7 +66,7 @@ describe('expiry', () => {
     expect(Math.min(...done.map(({ late }) => late))).toBeGreaterThanOrEqual(0)
     // Without its own wake-up each would wait for the sweep of every 20 s: 10 s and more in the median.
     expect(p50).toBeLessThanOrEqual(5_000)
-    expect(await news).toMatchObject({ request: { id: ids.at(-1), status: 'expired', version: 2 } })
+    expect(await news).toMatchObject({ requests: [{ id: ids.at(-1), status: 'expired', version: 2 }] })
     await vi.waitFor(
       async () => {
         const records = await worker.deps.trail.list({ type: 'approval.expired', limit: 2 * COUNT })

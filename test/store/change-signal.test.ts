@@ -105,7 +105,7 @@ function setBack(ms: number): void {
 function timed(watch: Watch, version = 1, deadlineMs = 60_000) {
   const started = Date.now()
   const seen: { after?: number; news?: Awaited<ReturnType<Watch['next']>> } = {}
-  void watch.next(version, deadlineMs, never()).then((news) => {
+  void watch.next([version], deadlineMs, never()).then((news) => {
     seen.after = Date.now() - started
     seen.news = news
   })
@@ -114,18 +114,18 @@ function timed(watch: Watch, version = 1, deadlineMs = 60_000) {
 
 describe('a watch', () => {
   it('looks at once when this process says that the request changed', async () => {
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     await vi.advanceTimersByTimeAsync(30)
     store.versions.set('req', 2)
     changes.changed('req')
     await vi.advanceTimersByTimeAsync(10)
-    expect(seen).toMatchObject({ news: { request: { version: 2 }, revoked: false } })
+    expect(seen).toMatchObject({ news: { requests: [{ version: 2 }], revoked: false } })
     expect(seen.after).toBeLessThan(35)
     expect(store.asked.versions).toBe(0)
   })
 
   it('misses nothing that happens before it waits, or while it looks', async () => {
-    const watch = changes.watch('req', 'key')
+    const watch = changes.watch(['req'], 'key')
     store.versions.set('req', 2)
     changes.changed('req')
     const first = timed(watch)
@@ -133,27 +133,27 @@ describe('a watch', () => {
     store.versions.set('req', 3)
     changes.changed('req')
     await vi.advanceTimersByTimeAsync(5)
-    expect(first.news).toMatchObject({ request: { version: 3 } })
+    expect(first.news).toMatchObject({ requests: [{ version: 3 }] })
     const second = timed(watch, 2)
     await vi.advanceTimersByTimeAsync(5)
-    expect(second).toMatchObject({ news: { request: { version: 3 } } })
+    expect(second).toMatchObject({ news: { requests: [{ version: 3 }] } })
     const third = timed(watch, 3, 1_000)
     await vi.advanceTimersByTimeAsync(900)
     expect(third.news).toBeUndefined()
   })
 
   it('looks within a tenth of a second when another process wrote', async () => {
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     await vi.advanceTimersByTimeAsync(450)
     expect(seen.news).toBeUndefined()
     store.versions.set('req', 2)
     await vi.advanceTimersByTimeAsync(105)
-    expect(seen.news).toMatchObject({ request: { version: 2 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 2 }] })
   })
 
   it('T54: tells that the key was revoked, by this process or another', async () => {
-    const mine = timed(changes.watch('req', 'key'))
-    const other = timed(changes.watch('req', 'another'))
+    const mine = timed(changes.watch(['req'], 'key'))
+    const other = timed(changes.watch(['req'], 'another'))
     store.revoked.set('key', new Date())
     changes.changed('key')
     await vi.advanceTimersByTimeAsync(10)
@@ -165,53 +165,53 @@ describe('a watch', () => {
   })
 
   it('looks at its deadline, not before', async () => {
-    const seen = timed(changes.watch('req', 'key'), 1, 250)
+    const seen = timed(changes.watch(['req'], 'key'), 1, 250)
     await vi.advanceTimersByTimeAsync(249)
     expect(seen.after).toBeUndefined()
     await vi.advanceTimersByTimeAsync(10)
-    expect(seen.news).toMatchObject({ request: { version: 1 }, revoked: false })
+    expect(seen.news).toMatchObject({ requests: [{ version: 1 }], revoked: false })
   })
 
   it('tells that a request is gone', async () => {
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     await vi.advanceTimersByTimeAsync(150)
     store.versions.delete('req')
     await vi.advanceTimersByTimeAsync(10_200)
-    expect(seen.news).toEqual({ request: undefined, revoked: false })
+    expect(seen.news).toEqual({ requests: [undefined], revoked: false })
   })
 
   it('ends without a look when its client is gone', async () => {
     const gone = new AbortController()
-    const next = changes.watch('req', 'key').next(1, 60_000, gone.signal)
+    const next = changes.watch(['req'], 'key').next([1], 60_000, gone.signal)
     gone.abort()
     expect(await next).toBeUndefined()
     expect(store.asked.findMany).toBe(0)
   })
 
   it('looks when everybody is told to stop, and waits no more', async () => {
-    const watch = changes.watch('req', 'key')
+    const watch = changes.watch(['req'], 'key')
     const seen = timed(watch)
     changes.stop()
     expect(changes.stopped()).toBe(true)
     await vi.advanceTimersByTimeAsync(10)
-    expect(seen.news).toMatchObject({ request: { version: 1 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 1 }] })
     const after = timed(watch)
     await vi.advanceTimersByTimeAsync(10)
-    expect(after.news).toMatchObject({ request: { version: 1 } })
+    expect(after.news).toMatchObject({ requests: [{ version: 1 }] })
   })
 
   it('passes on that the store failed, and works again when it does', async () => {
-    const watch = changes.watch('req', 'key')
+    const watch = changes.watch(['req'], 'key')
     store.state.fails = true
     changes.changed('req')
-    const failed = expect(watch.next(1, 60_000, never())).rejects.toThrow('no store')
+    const failed = expect(watch.next([1], 60_000, never())).rejects.toThrow('no store')
     await vi.advanceTimersByTimeAsync(10)
     await failed
     store.state.fails = false
     changes.changed('req')
     const seen = timed(watch)
     await vi.advanceTimersByTimeAsync(10)
-    expect(seen.news).toMatchObject({ request: { version: 1 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 1 }] })
   })
 })
 
@@ -223,7 +223,7 @@ describe('the poller', () => {
       setMaxListeners(waiters, gone.signal)
       const waits = Array.from({ length: waiters }, (_, index) => {
         store.versions.set(`req ${index}`, 1, 60_000)
-        return changes.watch(`req ${index}`, `key ${index}`).next(1, 60_000, gone.signal)
+        return changes.watch([`req ${index}`], `key ${index}`).next([1], 60_000, gone.signal)
       })
       await vi.advanceTimersByTimeAsync(20_900)
       gone.abort()
@@ -246,24 +246,24 @@ describe('the poller', () => {
     ['at once of one among more than are worth reading', 110, () => changeMany()],
     ['within ten seconds when all clocks were set back', 10_200, () => setBack(3_600_000)],
   ])('hears %s', async (_what, within, happen) => {
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     // Between two looks that reach back far.
     await vi.advanceTimersByTimeAsync(1_350)
     happen()
     await vi.advanceTimersByTimeAsync(within)
-    expect(seen.news).toMatchObject({ request: { version: 2 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 2 }] })
   })
 
   it.each([
-    ['a change', () => change(0), { request: { version: 2 } }],
+    ['a change', () => change(0), { requests: [{ version: 2 }] }],
     ['a revocation', () => store.revoked.set('key', new Date()), { revoked: true }],
   ])('keeps %s for who is busy between two waits', async (_what, happen, news) => {
-    timed(changes.watch('other', 'another'))
+    timed(changes.watch(['other'], 'another'))
     store.versions.set('other', 1)
-    const watch = changes.watch('req', 'key')
+    const watch = changes.watch(['req'], 'key')
     const before = timed(watch, 1, 500)
     await vi.advanceTimersByTimeAsync(600)
-    expect(before.news).toMatchObject({ request: { version: 1 } })
+    expect(before.news).toMatchObject({ requests: [{ version: 1 }] })
     happen()
     await vi.advanceTimersByTimeAsync(3_000)
     const seen = timed(watch)
@@ -273,12 +273,12 @@ describe('the poller', () => {
 
   it("is not held up by what was written while the database's clock was ahead", async () => {
     for (let index = 0; index < MOST_MOVED; index += 1) store.versions.set(`other ${index}`, 2, -3_600_000)
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     await vi.advanceTimersByTimeAsync(9_000)
     expect(store.asked.versions).toBe(1)
     change(0)
     await vi.advanceTimersByTimeAsync(105)
-    expect(seen.news).toMatchObject({ request: { version: 2 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 2 }] })
   })
 
   it('tells those it found before the store failed in the middle of a look at each', async () => {
@@ -287,24 +287,24 @@ describe('the poller', () => {
     const { versions } = store.requests
     store.requests.versions = (some) =>
       some.includes('req 399') ? Promise.reject(new Error('no store')) : versions(some)
-    const seen = ids.map((id) => timed(changes.watch(id, 'key')))
+    const seen = ids.map((id) => timed(changes.watch([id], 'key')))
     await vi.advanceTimersByTimeAsync(120)
-    expect(seen.filter(({ news }) => news?.request?.version === 2)).toHaveLength(200)
+    expect(seen.filter(({ news }) => news?.requests[0]?.version === 2)).toHaveLength(200)
   })
 
   it('T67: a thousand woken at once look together', async () => {
     const ids = Array.from({ length: 1_000 }, (_, index) => `req ${index}`)
     for (const id of ids) store.versions.set(id, 1)
-    const seen = ids.map((id) => timed(changes.watch(id, 'key')))
+    const seen = ids.map((id) => timed(changes.watch([id], 'key')))
     for (const id of ids) store.versions.set(id, 2)
     await vi.advanceTimersByTimeAsync(150)
-    expect(seen.filter(({ news }) => news?.request?.version === 2)).toHaveLength(1_000)
+    expect(seen.filter(({ news }) => news?.requests[0]?.version === 2)).toHaveLength(1_000)
     expect(store.asked.findMany).toBe(5)
   })
 
   it('asks nothing while nobody watches, and compares no watch that has not waited yet', async () => {
     await vi.advanceTimersByTimeAsync(10_000)
-    const watch = changes.watch('req', 'key')
+    const watch = changes.watch(['req'], 'key')
     await vi.advanceTimersByTimeAsync(1_000)
     expect(store.asked.versions).toBe(0)
     expect(store.asked.moved).toBeLessThan(10)
@@ -317,7 +317,7 @@ describe('the poller', () => {
 
   it('leaves a slow store alone for as long as it took', async () => {
     store.state.takes = 400
-    timed(changes.watch('req', 'key'))
+    timed(changes.watch(['req'], 'key'))
     await vi.advanceTimersByTimeAsync(8_000)
     expect(looks()).toBeGreaterThanOrEqual(9)
     expect(looks()).toBeLessThanOrEqual(10)
@@ -325,16 +325,16 @@ describe('the poller', () => {
 
   it('is back soon after a store that hung for long', async () => {
     store.state.takes = 10_000
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     await vi.advanceTimersByTimeAsync(10_110)
     store.state.takes = 1
     store.versions.set('req', 2)
     await vi.advanceTimersByTimeAsync(450)
-    expect(seen.news).toMatchObject({ request: { version: 2 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 2 }] })
   })
 
   it('says once that it failed and goes on', async () => {
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     store.state.fails = true
     await vi.advanceTimersByTimeAsync(1_050)
     expect(log.warn.mock.calls).toEqual([[{ error: expect.any(Error) }, 'looking for changes failed']])
@@ -343,19 +343,19 @@ describe('the poller', () => {
     store.state.fails = false
     store.versions.set('req', 2)
     await vi.advanceTimersByTimeAsync(150)
-    expect(seen.news).toMatchObject({ request: { version: 2 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 2 }] })
   })
 
   it('serves who comes while its last round finds nobody', async () => {
     const gone = new AbortController()
-    const first = changes.watch('req', 'key').next(1, 60_000, gone.signal)
+    const first = changes.watch(['req'], 'key').next([1], 60_000, gone.signal)
     store.state.takes = 50
     await vi.advanceTimersByTimeAsync(110)
     gone.abort()
     await first
-    const seen = timed(changes.watch('req', 'key'))
+    const seen = timed(changes.watch(['req'], 'key'))
     store.versions.set('req', 2)
     await vi.advanceTimersByTimeAsync(400)
-    expect(seen.news).toMatchObject({ request: { version: 2 } })
+    expect(seen.news).toMatchObject({ requests: [{ version: 2 }] })
   })
 })

@@ -60,11 +60,11 @@ describe('commands to the store', () => {
     async (waiters) => {
       const gone = new AbortController()
       setMaxListeners(0, gone.signal)
-      const watches = ids.slice(0, waiters).map((id, index) => changes.watch(id, `key ${index}`))
+      const watches = ids.slice(0, waiters).map((id, index) => changes.watch([id], `key ${index}`))
       // Ten rounds, of which the first looks at each, two hundred at a time. Counted from before the first wait: a thousand of
       // them take time to begin, on a busy machine much.
       const counted = nextCommands(2 * Math.ceil(waiters / 200) + 18)
-      const waits = watches.map((watch) => watch.next(1, 60_000, gone.signal))
+      const waits = watches.map((watch) => watch.next([1], 60_000, gone.signal))
       const { names, took } = await counted
       gone.abort()
       await Promise.all(waits)
@@ -77,8 +77,8 @@ describe('commands to the store', () => {
   )
 
   it('T67: waking a thousand at once costs a dozen commands', async () => {
-    const watches = ids.map((id, index) => changes.watch(id, `key ${index}`))
-    const waits = watches.map((watch) => watch.next(1, 60_000, new AbortController().signal))
+    const watches = ids.map((id, index) => changes.watch([id], `key ${index}`))
+    const waits = watches.map((watch) => watch.next([1], 60_000, new AbortController().signal))
     const seen: [name: string, whole: boolean][] = []
     const requests = connection.collection<{ _id: string }>('requests')
     await requests.updateMany({}, { $set: { version: 2 }, $currentDate: { moved_at: true } })
@@ -86,7 +86,7 @@ describe('commands to the store', () => {
       seen.push([name, find === 'requests' && projection === undefined]),
     )
     const news = await Promise.all(waits)
-    expect(news.filter((one) => one?.request?.version === 2)).toHaveLength(1_000)
+    expect(news.filter((one) => one?.requests[0]?.version === 2)).toHaveLength(1_000)
     for (const watch of watches) watch.close()
     // Besides them, rounds of the poller, as many as there is time for.
     expect(seen.filter(([, whole]) => whole).length).toBeLessThanOrEqual(12)

@@ -112,6 +112,7 @@ export interface Schemas {
   RejectedApproval: { id: Schemas["Id.req"]; action: string; status: "rejected"; decision: Schemas["Decision"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
   /** The request expired or was withdrawn: nothing was signed, so there is no `decision`. */
   ExpiredApproval: { id: Schemas["Id.req"]; action: string; status: "expired"; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; cancelled?: true; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  WaitedApprovals: { data: readonly (Schemas["Approval"])[] }
   Reminder: { ok: true; request_id: Schemas["Id.req"]; push_sent: boolean; push_accepted: boolean; reminded_at: Schemas["Time"]; sandbox?: true }
   /** In production, do not proceed if `sandbox` is present. */
   ConsumedApproval: { request_id: Schemas["Id.req"]; status: "approved"; decision_id: Schemas["Id.dec"]; consumed_at: Schemas["Time"]; sandbox?: true; ignored_fields?: Schemas["IgnoredFields"] }
@@ -256,6 +257,8 @@ export interface Operations {
   "GET /api/v1/approvals/{id}": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Approval"] }
   /** Wait for the decision */
   "GET /api/v1/approvals/{id}/wait": { input: { path: { id: Schemas["Id.req"] }; query?: { timeout?: number } }; answer: Schemas["Approval"] }
+  /** Wait for the first of several decisions */
+  "GET /api/v1/approvals/wait": { input: { query: { ids: string; timeout?: number } }; answer: Schemas["WaitedApprovals"] }
   /** Remind the approver */
   "POST /api/v1/approvals/{id}/remind": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Reminder"] }
   /** Withdraw a request */

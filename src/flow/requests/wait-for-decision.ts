@@ -21,8 +21,9 @@ interface Patience {
 }
 
 /**
- * Returns the request as soon as it is no longer pending, else as it is at the time-out. Decisions written by other
- * processes are noticed as well. Revoking the key meanwhile ends the wait (T54).
+ * Returns the requests, in the order of their ids, as soon as one of them is no longer pending, else as they are at the time-out.
+ * Decisions written by other processes are noticed as well. Revoking the key meanwhile ends the wait (T54).
+ * @param ids no id twice
  * @param timeoutSeconds 1–60
  * @returns undefined when `signal` aborted meanwhile
  * @throws Refusal `not_found`, `invalid or missing API key`
@@ -30,20 +31,21 @@ interface Patience {
 export async function waitForDecision(
   deps: FlowDeps,
   caller: Caller,
-  id: string,
+  ids: readonly string[],
   timeoutSeconds: number,
   signal: AbortSignal,
-): Promise<ApprovalRequest | undefined> {
+): Promise<ApprovalRequest[] | undefined> {
   const patience = begin(deps, { ms: timeoutSeconds * 1000, signal })
-  const watch = deps.changes.watch(id, caller.key.id)
+  const watch = deps.changes.watch(ids, caller.key.id)
   try {
-    let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
-    while (request?.status === 'pending' && hasPatience(deps, patience)) {
-      const known = knownOf(deps, request)
-      request = undefined
-      request = await nextState(deps, watch, known, patience)
+    const read = ids.map((id) => readOwnRequest(deps, caller, id))
+    let requests: ApprovalRequest[] | undefined = await Promise.all(read)
+    while (requests?.every(({ status }) => status === 'pending') && hasPatience(deps, patience)) {
+      const known = requests.map((request) => knownOf(deps, request))
+      requests = undefined
+      requests = await nextStates(deps, watch, known, patience)
     }
-    return request
+    return requests
   } finally {
     watch.close()
   }
@@ -61,14 +63,14 @@ export async function* watchRequest(
   wait: Wait,
 ): AsyncGenerator<ApprovalRequest, void, undefined> {
   const patience = begin(deps, wait)
-  const watch = deps.changes.watch(id, caller.key.id)
+  const watch = deps.changes.watch([id], caller.key.id)
   try {
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
     yield request
     while (request?.status === 'pending' && hasPatience(deps, patience)) {
       const known = knownOf(deps, request)
       request = undefined
-      request = await nextState(deps, watch, known, patience)
+      request = (await nextStates(deps, watch, [known], patience))?.[0]
       if (request !== undefined && request.version !== known.version) yield request
     }
   } finally {
@@ -124,24 +126,24 @@ function hasPatience({ clock, changes }: FlowDeps, { until, signal }: Patience):
 }
 
 /**
- * Waits until something may have happened to a pending request (its time ran out, a sandbox decision is due, it was written to,
- * perhaps by another process) or until patience ends, then returns the request up to date.
+ * Waits until something may have happened to pending requests (the time of one ran out, a sandbox decision is due, one was written
+ * to, perhaps by another process) or until patience ends, then returns the requests up to date.
  * @returns undefined when the signal aborted
  * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
  */
-async function nextState(
+async function nextStates(
   deps: FlowDeps,
   watch: Watch,
-  known: Known,
+  known: readonly Known[],
   patience: Patience,
-): Promise<ApprovalRequest | undefined> {
+): Promise<ApprovalRequest[] | undefined> {
+  const versions = known.map(({ version }) => version)
   for (let grace = GRACE_MS; ; grace = AWAY_MS) {
     try {
-      const news = await watch.next(known.version, mostMs(deps, known, patience, grace), patience.signal)
+      const news = await watch.next(versions, mostMs(deps, known, patience, grace), patience.signal)
       if (news === undefined) return undefined
       if (news.revoked) throw refusal('invalid or missing API key')
-      if (news.request === undefined) throw refusal('not_found')
-      return await settleRequest(deps, news.request)
+      return await Promise.all(news.requests.map((request) => settleFound(deps, request)))
     } catch (error) {
       // A store that is unavailable for a moment does not end the wait.
       if (!deps.storeIsDown(error) || !hasPatience(deps, patience)) throw error
@@ -149,8 +151,15 @@ async function nextState(
   }
 }
 
-/** Returns the milliseconds until the next look: when the request expires or is due, but not at once, or when patience ends. */
-function mostMs({ clock }: FlowDeps, { expires_at, due }: Known, { until }: Patience, grace: number): number {
-  const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS - clock.now().getTime()
+/** @throws Refusal `not_found` when the request was deleted meanwhile */
+async function settleFound(deps: FlowDeps, found: ApprovalRequest | undefined): Promise<ApprovalRequest> {
+  if (found === undefined) throw refusal('not_found')
+  return settleRequest(deps, found)
+}
+
+/** Returns the milliseconds until the next look: when a request expires or is due, but not at once, or when patience ends. */
+function mostMs({ clock }: FlowDeps, known: readonly Known[], { until }: Patience, grace: number): number {
+  const times = known.map(({ expires_at, due }) => Math.min(expires_at.getTime(), due.getTime()))
+  const soonest = Math.min(...times) + GRACE_MS - clock.now().getTime()
   return Math.min(until - clock.steady(), Math.max(soonest, grace))
 }

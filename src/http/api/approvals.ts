@@ -32,6 +32,20 @@ export const waitQuery = z.object({
   timeout: wholeNumber(1, 60).default(25).meta({ description: 'The longest time to wait, in seconds.' }),
 })
 
+/** Most requests that one call waits for or makes. */
+const MOST_AT_ONCE = 50
+
+/** `GET /api/v1/approvals/wait`. A text that is not an id is answered like an unknown id. */
+export const waitManyQuery = z.object({
+  ids: text
+    .transform((list) => list.split(','))
+    .refine((ids) => !ids.includes(''), 'must be ids with commas between them')
+    .refine((ids) => ids.length <= MOST_AT_ONCE, `must not exceed ${MOST_AT_ONCE} ids`)
+    .refine((ids) => new Set(ids).size === ids.length, 'must not name an id twice')
+    .meta({ description: `1 to ${MOST_AT_ONCE} ids with commas between them, none twice.` }),
+  ...waitQuery.shape,
+})
+
 /** `POST /api/v1/approvals/:id/consume`: what the caller is about to run. It is only compared, so only its form is checked. */
 export const consumeBody = z
   .object({
@@ -116,6 +130,10 @@ export const requestAnswer = z
     expiredAnswer,
   ])
   .meta({ id: 'Approval', description: 'A request; its fields depend on its status.' })
+
+export const waitedAnswer = z
+  .strictObject({ data: z.array(requestAnswer).meta({ description: 'In the order of `ids`.' }) })
+  .meta({ id: 'WaitedApprovals' })
 
 export const requestListAnswer = pageOf(requestAnswer).meta({ id: 'ApprovalList' })
 
@@ -282,6 +300,16 @@ export const approvalOperations = operations('Approvals', {
     access: readers,
     parameters: { path, query: waitQuery },
     answers: { '200': { schema: requestAnswer, description: 'Decided, expired, or still pending.' } },
+    refusals: ['not_found', 'too_many_waits'],
+  },
+  'get /api/v1/approvals/wait': {
+    id: 'waitForDecisions',
+    summary: 'Wait for the first of several decisions',
+    description:
+      'Answers as soon as one of the requests is no longer pending, else after `timeout` seconds. Then wait again for those still pending. Counts as one wait and one read.',
+    access: readers,
+    parameters: { query: waitManyQuery },
+    answers: { '200': { schema: waitedAnswer, description: 'All of them, as they are now.' } },
     refusals: ['not_found', 'too_many_waits'],
   },
   'get /api/v1/approvals/{id}/events': {

@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, Router } from 'express'
+import { type ErrorRequestHandler, type Response, Router } from 'express'
 import type { z } from 'zod'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
@@ -26,6 +26,8 @@ import {
   type reminderAnswer,
   type requestAnswer,
   type requestListAnswer,
+  type waitedAnswer,
+  waitManyQuery,
   waitQuery,
 } from '../api/approvals.ts'
 import { createBody, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
@@ -54,6 +56,8 @@ export function approvalRoutes(deps: HttpDeps): Router {
     on(createApproval),
   )
   router.get('/', reads, on(listApprovals))
+  // Before `/:id`, which would take the word for an id.
+  router.get('/wait', reads, on(awaitDecisions))
   router.get('/:id', reads, on(readApproval))
   router.get('/:id/wait', reads, on(awaitDecision))
   router.get('/:id/events', reads, on(streamApproval))
@@ -101,13 +105,31 @@ const readApproval: Endpoint<typeof requestAnswer, WithId> = async (deps, reques
 }
 
 const awaitDecision: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
-  const caller = callerOf(response)
   const { timeout } = parseInput(waitQuery, request.query)
+  const [settled] = (await waitInSlot(deps, response, [request.params.id], timeout)) ?? []
+  if (settled !== undefined) response.json(presentRequest(settled, deps.settings.baseUrl))
+}
+
+const awaitDecisions: Endpoint<typeof waitedAnswer> = async (deps, request, response) => {
+  const { ids, timeout } = parseInput(waitManyQuery, request.query)
+  const settled = await waitInSlot(deps, response, ids, timeout)
+  if (settled === undefined) return
+  response.json({ data: settled.map((one) => presentRequest(one, deps.settings.baseUrl)) })
+}
+
+/** @returns undefined when the client is gone */
+async function waitInSlot(
+  deps: HttpDeps,
+  response: Response,
+  ids: readonly string[],
+  timeout: number,
+): Promise<ApprovalRequest[] | undefined> {
+  const caller = callerOf(response)
   const giveBack = deps.waitSlots.take(caller.key)
   const gone = clientGone(response)
   try {
-    const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
-    if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled, deps.settings.baseUrl))
+    const settled = await waitForDecision(deps, caller, ids, timeout, gone)
+    return gone.aborted ? undefined : settled
   } finally {
     giveBack()
   }

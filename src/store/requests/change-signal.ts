@@ -5,27 +5,27 @@ import { shareCommands } from '../mongo/shared-commands.ts'
 import type { RequestStore } from './requests.ts'
 import { createSignal, newWatcher, tell, type Watcher } from './signal.ts'
 
-/** What a read for a waiter finds: the request, and whether the waiter's key has been revoked. */
+/** What a read for a waiter finds: the requests in the order they are watched, and whether the waiter's key has been revoked. */
 interface News {
-  request: ApprovalRequest | undefined
+  requests: (ApprovalRequest | undefined)[]
   revoked: boolean
 }
 
-/** One waiter's watch on a request and on the waiter's own key. */
+/** One waiter's watch on some requests and on the waiter's own key. */
 export interface Watch {
   /**
-   * Waits until the request may have another version than this, the key was revoked, that many milliseconds passed or the change
-   * signal was stopped, then reads both. No change between two calls is missed. @returns undefined when `signal` aborted
+   * Waits until one of the requests may have another version than these, the key was revoked, that many milliseconds passed or the
+   * change signal was stopped, then reads them all. No change between two calls is missed. @returns undefined when `signal` aborted
    */
-  next(version: number, ms: number, signal: AbortSignal): Promise<News | undefined>
+  next(versions: readonly number[], ms: number, signal: AbortSignal): Promise<News | undefined>
   close(): void
 }
 
-/** `version`: the version that the watcher knows, undefined before its first wait. `looked`: when that was last compared. */
+/** `versions`: those that the watcher knows, undefined before its first wait. `looked`: when they were last compared. */
 interface RequestWatcher extends Watcher {
-  requestId: string
+  requestIds: readonly string[]
   keyId: string
-  version?: number
+  versions?: readonly number[]
   looked: number
 }
 
@@ -73,15 +73,20 @@ export function createChangeSignal(stores: Stores, clock: Pick<Clock, 'now'>, lo
     changed: (id: string): void => byId.of(id).forEach(tell),
     stopped: signal.stopped,
     /** Begins a watch: open it before the first read of the request, and close it afterwards. */
-    watch(requestId: string, keyId: string): Watch {
-      const watcher: RequestWatcher = { requestId, keyId, looked: performance.now(), ...newWatcher() }
+    watch(requestIds: readonly string[], keyId: string): Watch {
+      const watcher: RequestWatcher = { requestIds, keyId, looked: performance.now(), ...newWatcher() }
       byId.add(watcher)
       signal.add(watcher)
       return {
-        async next(version, ms, gone) {
-          Object.assign(watcher, { version, looked: performance.now() })
+        async next(versions, ms, gone) {
+          Object.assign(watcher, { versions, looked: performance.now() })
           await signal.wait(watcher, ms, gone)
-          return gone.aborted ? undefined : read(watcher)
+          if (gone.aborted) return undefined
+          const news = await Promise.all(requestIds.map((requestId) => read({ requestId, keyId })))
+          return {
+            requests: news.map(({ request }) => request),
+            revoked: news.some(({ revoked }) => revoked),
+          }
         },
         close() {
           byId.remove(watcher)
@@ -115,12 +120,15 @@ function createLook(stores: Stores, byId: Index, clock: Pick<Clock, 'now'>) {
   }
 }
 
-/** Returns the waiters due for a comparison, at most a batch, so that the next poll need not wait for thousands. */
+/** Returns the waiters due for a comparison, about a batch of requests, so that the next poll need not wait for thousands. */
 function longestUnseen(watchers: ReadonlySet<RequestWatcher>, now: number): RequestWatcher[] {
   const due: RequestWatcher[] = []
+  let room = BATCH
   for (const watcher of watchers) {
-    if (due.length === BATCH) break
-    if (now - watcher.looked >= WHOLE_MS) due.push(watcher)
+    if (room <= 0) break
+    if (now - watcher.looked < WHOLE_MS) continue
+    due.push(watcher)
+    room -= watcher.requestIds.length
   }
   return due
 }
@@ -139,8 +147,12 @@ async function tellNews(
   ])
   for (const id of revoked) byId.of(id).forEach(tell)
   for (const { id, version } of moved ?? [])
-    for (const watcher of byId.of(id)) if (watcher.version !== version) tell(watcher)
+    for (const watcher of byId.of(id)) if (knownVersion(watcher, id) !== version) tell(watcher)
   return moved !== undefined
+}
+
+function knownVersion({ requestIds, versions }: RequestWatcher, id: string): number | undefined {
+  return versions?.[requestIds.indexOf(id)]
 }
 
 /** Compares waiters' requests and keys, in batches: thousands of answers at once would survive the cheap garbage collection. */
@@ -148,17 +160,17 @@ async function tellWhoIsBehind(
   { requests, apiKeys }: Stores,
   watchers: readonly RequestWatcher[],
 ): Promise<void> {
-  const waiting = watchers.filter(({ version }) => version !== undefined)
-  for (let first = 0; first < waiting.length; first += BATCH) {
-    const some = waiting.slice(first, first + BATCH)
+  const waiting = watchers.filter(({ versions }) => versions !== undefined)
+  const watched = waiting.flatMap((watcher) => watcher.requestIds.map((id) => ({ watcher, id })))
+  for (let first = 0; first < watched.length; first += BATCH) {
+    const some = watched.slice(first, first + BATCH)
     const [versions, revoked] = await Promise.all([
-      requests.versions([...new Set(some.map((watcher) => watcher.requestId))]),
-      apiKeys.revokedAmong([...new Set(some.map((watcher) => watcher.keyId))]),
+      requests.versions([...new Set(some.map(({ id }) => id))]),
+      apiKeys.revokedAmong([...new Set(some.map(({ watcher }) => watcher.keyId))]),
     ])
-    for (const watcher of some) {
+    for (const { watcher, id } of some) {
       watcher.looked = performance.now()
-      const { requestId, keyId, version } = watcher
-      if (versions.get(requestId) !== version || revoked.includes(keyId)) tell(watcher)
+      if (versions.get(id) !== knownVersion(watcher, id) || revoked.includes(watcher.keyId)) tell(watcher)
     }
   }
 }
@@ -171,12 +183,12 @@ function createIndex() {
   return {
     of: (id: string): RequestWatcher[] => [...(byId.get(id) ?? [])],
     add(watcher: RequestWatcher): void {
-      for (const id of [watcher.requestId, watcher.keyId]) {
+      for (const id of [...watcher.requestIds, watcher.keyId]) {
         byId.set(id, (byId.get(id) ?? new Set()).add(watcher))
       }
     },
     remove(watcher: RequestWatcher): void {
-      for (const id of [watcher.requestId, watcher.keyId]) {
+      for (const id of [...watcher.requestIds, watcher.keyId]) {
         byId.get(id)?.delete(watcher)
         if (byId.get(id)?.size === 0) byId.delete(id)
       }
@@ -191,7 +203,10 @@ function createIndex() {
 function createSharedRead({
   requests,
   apiKeys,
-}: Stores): (of: Pick<RequestWatcher, 'requestId' | 'keyId'>) => Promise<News> {
+}: Stores): (of: {
+  requestId: string
+  keyId: string
+}) => Promise<{ request: ApprovalRequest | undefined; revoked: boolean }> {
   return shareCommands(
     async (batch) => {
       const [found, revoked] = await Promise.all([

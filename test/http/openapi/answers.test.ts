@@ -71,20 +71,20 @@ describe('the answers of the service are those of the document', () => {
     const path = '/api/v1/approvals/{id}'
     documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
     documented('get', '/api/v1/approvals', 200, await live.get('/api/v1/approvals?limit=1'))
-    documented('post', `${path}/remind`, 200, await live.post(`/api/v1/approvals/${id}/remind`))
-    const again = await live.post(`/api/v1/approvals/${id}/remind`)
-    refused('post', `${path}/remind`, 429, again, 'remind_rate_limited')
+    const remind = () => live.post(`/api/v1/approvals/${id}/remind`)
+    documented('post', `${path}/remind`, 200, await remind())
+    refused('post', `${path}/remind`, 429, await remind(), 'remind_rate_limited')
     documented('get', '/api/v1/me/pending', 200, await owner.browser.get('/api/v1/me/pending'))
     documented('get', `${path}/review`, 200, await owner.browser.get(`/api/v1/approvals/${id}/review`))
     documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
     await approve(id)
     documented('get', `${path}/wait`, 200, await live.get(`/api/v1/approvals/${id}/wait?timeout=1`))
+    documented('get', '/api/v1/approvals/wait', 200, await live.get(`/api/v1/approvals/wait?ids=${id}`))
     documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
     documented('get', `${path}/review`, 200, await owner.browser.get(`/api/v1/approvals/${id}/review`))
     const verdict = documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
     expect(verdict.valid).toBe(true)
-    const late = await live.post(`/api/v1/approvals/${id}/remind`)
-    refused('post', `${path}/remind`, 409, late, 'not_pending')
+    refused('post', `${path}/remind`, 409, await remind(), 'not_pending')
   })
 
   async function approve(id: string): Promise<void> {
@@ -99,10 +99,8 @@ describe('the answers of the service are those of the document', () => {
       passkey,
     })
     documented('post', path, 200, decided)
-    const twice = await owner.browser.post(`/api/v1/approvals/${id}/decision`, {
-      decision: 'approved',
-      passkey,
-    })
+    const again = { decision: 'approved', passkey }
+    const twice = await owner.browser.post(`/api/v1/approvals/${id}/decision`, again)
     refused('post', path, 409, twice, 'not_pending')
   }
 
