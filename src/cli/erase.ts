@@ -81,11 +81,15 @@ export function runErasePerson(address: string, { dryRun = false }: EraseOptions
       if (done.refused !== undefined)
         throw new CliError(`person_${done.refused}`, NOT_YET[done.refused](whom, done.ids))
       const { user, counts, left } = done
-      const { requests, votes, cards, sessions, records } = counts
+      const { requests, votes, cards = 0, sessions = 0, records } = counts
       const erased = user.erased_at !== undefined
       const value = { user_id: user.id, erased, dry_run: dryRun, ...counts, left }
-      const all = `${requests} requests of their account, ${votes} votes, ${cards} cards, ${sessions} sessions, ${records} records of the trail`
-      if (dryRun) return { value, text: `${user.id} has to erase: ${all}; nothing was changed.` }
+      const all = `${requests} requests of their account, ${votes} votes, ${records} records of the trail`
+      if (dryRun)
+        return {
+          value,
+          text: `To erase of ${user.id}: ${all}, ${cards} cards, ${sessions} sessions; nothing was changed.`,
+        }
       const text = erased
         ? `Erased ${user.id}: ${all}. Their id, their votes and receipts stay. Copies made before (backups, exports) and what others wrote about them in requests keep their name.`
         : `Erased of ${user.id} all but what a running service still has to do: requests to hand over ${left.requests}, cards to edit ${left.cards}, deliveries to finish ${left.deliveries}. Run the command again in some minutes: countersign erase person ${inShell(whom)}`

@@ -33,7 +33,7 @@ export async function startBothChats(): Promise<BothChats> {
     email: `person-${index + 1}@example.com`,
   }))
   const slack = await startSlack({ users })
-  const teams = await startTeams({ work: true, people: 3, env: envOf(slack) }).catch(
+  const teams = await startTeams({ work: true, people: 4, env: envOf(slack) }).catch(
     async (error: unknown) => {
       await slack.close()
       throw error

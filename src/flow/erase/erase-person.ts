@@ -9,7 +9,7 @@ import { removeFromAccounts } from '../joining/members.ts'
 import { emptyAccount } from '../joining/take-over.ts'
 import { changeFresh, drawUserHandle, personAudit } from '../people/person.ts'
 import { createRelay, NO_LOOPS } from '../relay/relay.ts'
-import { eraseRecords, findRecords } from './erase-records.ts'
+import { eraseRecords, findRecords, pastIdentities } from './erase-records.ts'
 import { eraseRequest } from './erase-requests.ts'
 
 /** Why a person cannot be erased yet, with the ids of what is in the way. */
@@ -19,8 +19,9 @@ type Refused = { refused: 'unknown' } | { refused: 'pending' | 'keys' | 'members
 interface Counts {
   requests: number
   votes: number
-  cards: number
-  sessions: number
+  /** Gone, and not counted any more, once the person is erased; so are sessions. */
+  cards?: number
+  sessions?: number
   /** Records of the trail. */
   records: number
 }
@@ -74,7 +75,7 @@ export async function erasePerson(
   const requests = (await eraseOwnRequests(deps, user, actor)) + (await forgetComments(deps, user))
   await redraw(deps, user)
   await relay.run()
-  await deps.personErasure.deletePassing(traced(deps, user))
+  await deps.personErasure.deletePassing(await traced(deps, user))
   const platforms = deps.chats.map(({ platform }) => platform)
   const { left: cards } = await deps.personErasure.deleteCards(user, platforms)
   const deliveries = await deps.personErasure.deleteDeliveries(user.account_id)
@@ -104,25 +105,28 @@ async function count(deps: FlowDeps, user: User): Promise<Counts> {
 
 async function recordsOf(deps: FlowDeps, user: User) {
   const { id, account_id } = user
-  return { id, account_id, chat: identitiesOf(user), notified: await deps.personErasure.notified(id) }
+  const [chat, notified] = [await identitiesOf(deps, user), await deps.personErasure.notified(id)]
+  return { id, account_id, chat, notified }
 }
 
-function identitiesOf({ chat, erasing }: User): string[] {
-  return [...new Set([...chat.map(identityKey), ...(erasing?.chat ?? [])])]
+/** Returns the identities that the person has linked, also those that they unlinked long ago: these are in the trail alone. */
+async function identitiesOf(deps: FlowDeps, { id, chat, erasing }: User): Promise<string[]> {
+  const past = await pastIdentities(deps, id)
+  return [...new Set([...chat.map(identityKey), ...(erasing?.chat ?? []), ...past])]
 }
 
-function traced({ vault }: FlowDeps, user: User) {
+async function traced(deps: FlowDeps, user: User) {
   const { id, account_id, email } = user
-  const counted = `bootstrap:${vault.hash('bootstrap-email', email)}`
-  return { id, account_id, email, chat: identitiesOf(user), counted }
+  const counted = `bootstrap:${deps.vault.hash('bootstrap-email', email)}`
+  return { id, account_id, email, chat: await identitiesOf(deps, user), counted }
 }
 
 /** Takes away what lets the person in, their memberships and both names. The identities are noted first: a reset forgets them. */
 async function takeAway(deps: FlowDeps, found: User, actor: AuditActor): Promise<User> {
   const { id, account_id } = found
   if (found.erased_at === undefined) {
-    await changeFresh(deps.users, id, (user) => ({
-      fields: { erasing: { ...user.erasing, chat: identitiesOf(user) } },
+    await changeFresh(deps.users, id, async (user) => ({
+      fields: { erasing: { ...user.erasing, chat: await identitiesOf(deps, user) } },
       audit: [],
     }))
     await resetPerson(deps, found, actor)
@@ -180,8 +184,8 @@ async function redraw(deps: FlowDeps, { id, erasing, erased_at }: User): Promise
   for (const requestIds of slicesOf(await deps.personErasure.voted(id)))
     await deps.cards.redraw({ requestIds }, deps.clock.now())
   await deps.cards.redraw({ userId: id }, deps.clock.now())
-  await changeFresh(deps.users, id, (user) => ({
-    fields: { erasing: { chat: identitiesOf(user), redrawn: true as const } },
+  await changeFresh(deps.users, id, ({ erasing: { chat } = { chat: [] } }) => ({
+    fields: { erasing: { chat, redrawn: true as const } },
     audit: [],
   }))
 }
@@ -197,17 +201,18 @@ async function finish(
   await relay.run()
   await deps.personErasure.forgetNames(user.account_id)
   // What these last steps, and a service meanwhile, have left.
-  await deps.personErasure.deletePassing(traced(deps, user))
+  await deps.personErasure.deletePassing(await traced(deps, user))
   // The records first: they hold the hash that covers the name by which a caller notified the person.
   const records = await eraseRecords(deps, await recordsOf(deps, user), actor)
   await deps.personErasure.forgetNotified(user.id)
-  const counts = { ...(await deps.personErasure.count(user)), records }
+  const { requests, votes } = await deps.personErasure.count(user)
+  const counts = { requests, votes, records }
   const erased = await changeFresh(deps.users, user.id, (person) => {
     if (person.erased_at !== undefined) return undefined
     const gone = { email: tombstoneAddress(person.id), user_handle: drawUserHandle(deps), erasing: null }
     return {
       fields: { ...gone, erased_at: deps.clock.now() },
-      audit: [personAudit(deps, 'user.erased', person, { actor, detail: { ...counts } })],
+      audit: [personAudit(deps, 'user.erased', person, { actor, detail: counts })],
     }
   })
   await relay.run()

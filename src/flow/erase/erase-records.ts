@@ -7,7 +7,7 @@ import type { FlowDeps } from '../deps.ts'
 export interface RecordsOf {
   id: string
   account_id: string
-  /** Identities (`identityKey`) that the person had linked. */
+  /** Identities (`identityKey`) that the person had linked, also long ago. */
   chat: readonly string[]
   /** Requests whose hash of what was asked covers the name by which the caller had the outcome sent to the person. */
   notified: readonly string[]
@@ -41,13 +41,27 @@ export async function findRecords({ trail }: FlowDeps, person: RecordsOf) {
   }
 }
 
+/**
+ * Returns the chat identities (`identityKey`) that the person once linked, as the trail knows them until it is erased, except those
+ * that are another person's by now.
+ */
+export async function pastIdentities({ trail, users }: FlowDeps, id: string): Promise<string[]> {
+  const types = ['chat.linked', 'chat.unlinked'] as const
+  const found = await Promise.all(types.map((type) => trail.list({ type, subject: id, limit: PAGE })))
+  const keys = new Set<string>()
+  for (const { entry } of found.flat()) {
+    const identity = entry?.detail?.identity
+    if (typeof identity === 'string') keys.add(identity)
+  }
+  const holders = await Promise.all([...keys].map((key) => users.findByIdentity(key)))
+  return [...keys].filter((_key, index) => [undefined, id].includes(holders[index]?.id))
+}
+
 function recogniser({ id, account_id, chat, notified }: RecordsOf): (entry: AuditEntry) => boolean {
   const identities = new Set<unknown>(chat)
   const asked = new Set(notified)
   return ({ type, actor, subject, detail = {}, ...entry }) => {
     const about = entry.account_id === account_id || subject === id
-    // Also one that the person unlinked long ago.
-    if (about && typeof detail.identity === 'string') identities.add(detail.identity)
     const by = 'id' in actor && (actor.id === id || identities.has(actor.id))
     return (
       about || by || identities.has(detail.identity) || (type === 'approval.created' && asked.has(subject))

@@ -85,10 +85,18 @@ it('a voter in the account of another: what they said and who they were goes, wh
   }
   const device = { subscription, name: 'ANN-BROWSER' }
   expectStatus(await ann.browser.post('/api/v1/me/push', device, { headers }), 201)
+  const former = personNumber(setting.teams, 4)
+  await setting.teams.driver.message(former, `verify ${id}`)
+  await linkTo(setting.teams, { id: ann.userId }, former)
+  const unlinked = { key: `teams:${setting.teams.tenantId}:${former.id}` }
+  expectStatus(await ann.browser.post('/api/v1/me/chat/remove', unlinked), 200)
   const before = Object(await (await callWithKey(service, boss.key, `/${id}`)).json())
   expect(before.decision.comment).toBe('ANN-COMMENT')
   expect(await findings()).toEqual([])
   expect(await holding(service, '203.0.113.77')).toEqual(['audit_log', 'cards'])
+  expect(await holding(service, former.id)).toEqual(
+    expect.arrayContaining(['audit_log', 'chat_conversations']),
+  )
 
   expect(await erasePerson(deps, 'ann.smith@example.com', CLI, true)).toMatchObject({
     user: { email: 'ann.smith@example.com' },
@@ -98,6 +106,7 @@ it('a voter in the account of another: what they said and who they were goes, wh
   await expectNowhere([
     'ann.smith@example.com',
     inTenant.id,
+    former.id,
     'ANN-BROWSER',
     'Ann Smithsonian',
     'ANN-COMMENT',
@@ -116,7 +125,8 @@ it('a voter in the account of another: what they said and who they were goes, wh
   expect(verifyReceiptJson(before, keys)).toMatchObject({ valid: true, checked: { action: 'full' } })
   expect((await deps.accounts.find(account))?.members).toEqual([])
   const [told] = await deps.trail.list({ type: 'user.erased', subject: ann.userId, limit: 2 })
-  expect(told?.entry).toMatchObject({ actor: CLI, detail: { votes: 1, requests: 0 } })
+  expect(told?.entry).toMatchObject({ actor: CLI })
+  expect(told?.entry?.detail).toEqual({ votes: 1, requests: 0, records: expect.any(Number) })
   expect(await erasePerson(deps, 'ann.smith@example.com', CLI)).toEqual({ refused: 'unknown' })
 
   expect(await findings()).toEqual([])
