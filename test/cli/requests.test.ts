@@ -176,7 +176,9 @@ describe('countersign erase request', () => {
     }
     const pending = `Pending requests concern gone@example.com: ${id}. Have them decided, or withdraw them: countersign requests cancel ${id}`
     expect(await refusal()).toEqual([1, { error: 'person_pending', message: pending }])
-    await json('requests', 'cancel', id)
+    // Neither decided nor withdrawn, but over, although no service has marked it so.
+    await alter(service, 'requests', id, { expires_at: new Date(Date.now() - 1000) })
+    expect((await run('requests', 'cancel', id)).code).toBe(1)
     const { id: key } = (await json('key', 'list', '--owner', 'gone@example.com')).data[0]
     const keys = `The account of gone@example.com has API keys that still work: ${key}. Revoke them first: countersign key revoke ${key}`
     expect(await refusal()).toEqual([1, { error: 'person_keys', message: keys }])

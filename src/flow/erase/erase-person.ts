@@ -9,6 +9,7 @@ import { removeFromAccounts } from '../joining/members.ts'
 import { emptyAccount } from '../joining/take-over.ts'
 import { changeFresh, drawUserHandle, personAudit } from '../people/person.ts'
 import { createRelay, NO_LOOPS } from '../relay/relay.ts'
+import { expireRequests } from '../requests/settle-request.ts'
 import { eraseRecords, findRecords, pastIdentities } from './erase-records.ts'
 import { eraseRequest } from './erase-requests.ts'
 
@@ -63,6 +64,8 @@ export async function erasePerson(
 ): Promise<PersonErasure | Refused> {
   const found = isId('usr', whom) ? await deps.users.find(whom) : await deps.users.findByEmail(whom)
   if (found === undefined) return { refused: 'unknown' }
+  // No service may run that does so, and what has lapsed can neither be decided nor withdrawn.
+  if (!dry) await expireRequests(deps)
   const inTheWay = await whyNot(deps, found)
   if (inTheWay !== undefined) return inTheWay
   if (dry) return { user: found, counts: await count(deps, found), left: NOTHING }
