@@ -3,7 +3,13 @@
 # install it with: install -m 755 deploy/countersign.sh /usr/local/bin/countersign
 set -eu
 set -a
-. /etc/countersign/env
+# As systemd reads it: a shell would end a value at a space or an ampersand, and put something in place of a dollar sign.
+while IFS= read -r line || [ -n "$line" ]; do
+  case $line in [A-Z]*=*) ;; *) continue ;; esac
+  value=${line#*=}
+  case $value in \"*\" | \'*\') value=${value#?} value=${value%?} ;; esac
+  export "${line%%=*}=$value"
+done </etc/countersign/env
 API_KEY_PEPPER=$(cat /etc/countersign/api_key_pepper)
 TOKEN_SECRET=$(cat /etc/countersign/token_secret)
 SEALING_KEY=$(cat /etc/countersign/sealing_key)

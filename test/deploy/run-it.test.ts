@@ -48,7 +48,7 @@ it('the command beside the service of systemd has its settings and secrets, and 
   const folder = await newFolder(tmpdir())
   await writeFile(
     join(folder, 'env'),
-    'BASE_URL=https://approvals.example.com\nTRUST_PROXY=1\nSTORE=embedded\n',
+    `# Read as by systemd.\nBASE_URL="https://approvals.example.com"\nTRUST_PROXY=10.0.0.0/8, loopback\nSTORE=embedded\nOTHER=a&b $c`,
   )
   for (const name of ['api_key_pepper', 'token_secret', 'sealing_key', 'webhook_master_secret'])
     await writeFile(join(folder, name), execFileSync('openssl', ['rand', '-base64', '32']))
