@@ -41,7 +41,7 @@ export function runEraseRequest(id: string, { dryRun = false }: EraseOptions): P
         open_deliveries + cards === 0
           ? []
           : [
-              `Still to do by a running service: cards to edit ${cards}, deliveries to finish ${open_deliveries}. Run the command again in some minutes: it erases what they leave.`,
+              `A running service still has to edit ${cards} cards and to finish ${open_deliveries} deliveries. Run the command again in some minutes: it erases these as well.`,
             ]
       const counts = `action, context, ${request.votes.length} votes' statements and comments, ${deliveries} deliveries`
       const already = request.erased_at === undefined ? '' : ' Its texts were erased before.'
@@ -49,7 +49,7 @@ export function runEraseRequest(id: string, { dryRun = false }: EraseOptions): P
         ? [`${id} has ${counts} and ${cards} cards to erase; nothing was changed.${already}`]
         : [
             erased
-              ? `Erased of ${id}: ${counts}.`
+              ? `${id}: erased ${counts}.`
               : `${id} was erased before; deleted ${deliveries} deliveries.`,
             ...again,
             'Its receipts, references and times stay. Copies made before (backups, exports) keep the texts.',
@@ -91,8 +91,8 @@ export function runErasePerson(address: string, { dryRun = false }: EraseOptions
           text: `To erase of ${user.id}: ${all}, ${cards} cards, ${sessions} sessions; nothing was changed.`,
         }
       const text = erased
-        ? `Erased ${user.id}: ${all}. Their id, their votes and receipts stay. Copies made before (backups, exports) and what others wrote about them in requests keep their name.`
-        : `Erased of ${user.id} all but what a running service still has to do: requests to hand over ${left.requests}, cards to edit ${left.cards}, deliveries to finish ${left.deliveries}. Run the command again in some minutes: countersign erase person ${inShell(whom)}`
+        ? `Erased ${user.id}: ${all}. Their id, their votes and receipts stay. Their name is still in copies made before (backups, exports), and in requests of others that mention it.`
+        : `${user.id} is not erased yet: a running service still has to hand over ${left.requests} requests, to edit ${left.cards} cards and to finish ${left.deliveries} deliveries. Run the command again in some minutes: countersign erase person ${inShell(whom)}`
       return { value, text }
     },
     dryRun ? { reads: true } : {},

@@ -38,7 +38,7 @@ export async function runRestoreStatus(): Promise<CommandResult> {
       : [
           `Restored on ${restored_at.toISOString()} from ${copy}.`,
           `Held until you confirm: ${counts(held)}.`,
-          `May have been sent after the copy, so set aside and not sent by itself: ${setAside(held.set_aside)}.`,
+          `Set aside, since they may have been sent after the copy: ${setAside(held.set_aside)}. They are not sent by themselves.`,
         ]),
     ...(value.requests.length === 0
       ? []

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SHELLS } from '../../src/cli/completion.ts'
 import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
-import { alter, lapse } from '../support/caller.ts'
+import { alter, lapse, stored } from '../support/caller.ts'
 import { type CliRun, cli, useDataDir } from '../support/cli.ts'
 import { holding } from '../support/holding.ts'
 import { joinAccount } from '../support/joined.ts'
@@ -194,6 +194,17 @@ describe('countersign erase request', () => {
     const dry = await json('erase', 'person', 'gone@example.com', '--dry-run')
     expect(dry).toMatchObject({ user_id, erased: false, dry_run: true, requests: 1, votes: 0 })
     expect(await holding(service, 'gone@example.com')).toContain('users')
+    const target = { kind: 'callback', request_id: id, api_key_id: key, secret_version: 1 } as const
+    const callback = { id: 'dlv_open', event_id: 'evt_open', url: 'http://127.0.0.1:9/', account_id, target }
+    await service.composition.deps.deliveries.insertNew([
+      sampleDelivery({ ...callback, next_at: new Date() }),
+    ])
+    const unfinished = await run('erase', 'person', 'gone@example.com')
+    expect([unfinished.code, unfinished.stdout.trim()]).toEqual([
+      0,
+      `${user_id} is not erased yet: a running service still has to hand over 0 requests, to edit 0 cards and to finish 1 deliveries. Run the command again in some minutes: countersign erase person gone@example.com`,
+    ])
+    await stored(service, 'deliveries').deleteMany({ account_id })
     const left = { requests: 0, cards: 0, deliveries: 0 }
     expect(await json('erase', 'person', 'gone@example.com')).toMatchObject({ user_id, erased: true, left })
     for (const text of ['gone@example.com', 'GONE', 'test key of gone'])
