@@ -1,4 +1,4 @@
-// What a guard of packages/client adds to the calls it makes: the same three calls by bare fetch and by a guard, in turns, against
+// What a guard of packages/client adds to the calls it makes: the same two calls by bare fetch and by a guard, in turns, against
 // one server that answers at once. Bounded: a fixed number of pairs. Usage: npm run build && node bench/client.mjs
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,13 +16,11 @@ const server = createServer(async (request, response) => {
   const body = await buffer(request)
   calls += 1
   response.writeHead(200, { 'content-type': 'application/json' })
-  if (request.url.endsWith('/request')) {
-    asked = { id: `req_${randomUUID().replaceAll('-', '')}`, ...JSON.parse(body) }
-    return response.end(JSON.stringify({ id: asked.id, status: 'pending' }))
-  }
   if (request.url.endsWith('/consume'))
     return response.end(JSON.stringify({ request_id: asked.id, decision_id: 'dec_1', consumed_at: 'now' }))
-  response.end(JSON.stringify({ ...asked, status: 'approved', decision: {} }))
+  asked = { id: `req_${randomUUID().replaceAll('-', '')}`, ...JSON.parse(body) }
+  const approval = { ...asked, status: 'approved', decision: {} }
+  response.end(JSON.stringify({ id: asked.id, status: 'pending', approval }))
 }).listen(0, '127.0.0.1')
 await once(server, 'listening')
 const url = `http://127.0.0.1:${server.address().port}`
@@ -41,8 +39,7 @@ async function bare() {
       headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
       body: JSON.stringify(body),
     }).then((response) => response.json())
-  const { id } = await post('request', content)
-  await (await fetch(`${url}/api/v1/approvals/${id}/wait?timeout=25`)).json()
+  const { id } = await post('request?wait=25', content)
   await post(`${id}/consume`, content)
 }
 

@@ -222,21 +222,12 @@ async function waitOneRound(
   { asked: { wait_seconds }, ctx }: Waiting,
 ): Promise<ApprovalRequest | undefined> {
   if (wait_seconds === 0) return undefined
-  const giveBack = takeSlot(deps, caller)
+  const giveBack = deps.waitSlots.takeIfFree(caller.key)
   if (giveBack === undefined) return undefined
   try {
     return (await waitForDecision(deps, caller, [id], wait_seconds, ctx.mcpReq.signal))?.[0]
   } finally {
     giveBack()
-  }
-}
-
-function takeSlot({ waitSlots }: HttpDeps, { key }: Caller): (() => void) | undefined {
-  try {
-    return waitSlots.take(key)
-  } catch (error) {
-    if (error instanceof Refusal && error.code === 'too_many_waits') return undefined
-    throw error
   }
 }
 

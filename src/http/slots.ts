@@ -7,7 +7,14 @@ import { createCount } from '../flow/queue/send-slots.ts'
  */
 export interface Slots {
   /** @returns a function that gives the key's or person's slot back. @throws Refusal `too_many_waits` */
-  take(holder: { id: string; account_id: string }): () => void
+  take(holder: Holder): () => void
+  /** @returns undefined when there is none: for a call that can also answer without a wait */
+  takeIfFree(holder: Holder): (() => void) | undefined
+}
+
+interface Holder {
+  id: string
+  account_id: string
 }
 
 /** Slots for waits and streams of one key or person. */
@@ -35,18 +42,23 @@ export function createSlots(
     many = !many
     crowded(many)
   }
+  const takeIfFree: Slots['takeIfFree'] = ({ id, account_id }) => {
+    const room = accounts.fits(account_id) ? most.process + Math.floor(most.process / 10) : most.process
+    if (!holders.fits(id) || total >= room) return undefined
+    const change = (by: 1 | -1): void => {
+      holders.add(id, by)
+      accounts.add(account_id, by)
+      count(by)
+    }
+    change(1)
+    return () => change(-1)
+  }
   return {
-    take({ id, account_id }) {
-      const room = accounts.fits(account_id) ? most.process + Math.floor(most.process / 10) : most.process
-      if (!holders.fits(id) || total >= room)
-        throw refusal('too_many_waits', { retry_after: 3, limit: most.each })
-      const change = (by: 1 | -1): void => {
-        holders.add(id, by)
-        accounts.add(account_id, by)
-        count(by)
-      }
-      change(1)
-      return () => change(-1)
+    takeIfFree,
+    take(holder) {
+      const giveBack = takeIfFree(holder)
+      if (giveBack === undefined) throw refusal('too_many_waits', { retry_after: 3, limit: most.each })
+      return giveBack
     },
   }
 }

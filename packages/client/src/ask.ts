@@ -43,7 +43,7 @@ export interface AskOptions extends Patience {
   ttlSeconds?: number | undefined
   /** Further fields of the request, as in the service's reference. */
   fields?: Omit<Schemas['CreateRequest'], 'action' | 'context' | 'ttl_seconds'> | undefined
-  /** Called once the request is there, before the wait. */
+  /** Called once the request is there, before the wait: for which it costs a call more. */
   onAsked?: ((asked: Asked) => void) | undefined
 }
 
@@ -106,7 +106,9 @@ export async function ask(peer: Approvals, question: Question): Promise<Outcome>
   const once = await digest([...names, asked])
   const limits = limitsOf(question)
   const body = copyJson({ ...fields, ttl_seconds: ttlSeconds, action, context }, 'the request')
-  const made = await send(peer, limits, { path: `${API}request`, body, once }).catch((error) => {
+  const since = now()
+  const call = { path: `${API}request`, wait: onAsked ? undefined : '?wait=', body, once }
+  const made = await send(peer, limits, call).catch((error) => {
     throw error?.code === 'idempotency_mismatch'
       ? mismatch(undefined, { field: 'request', cause: error })
       : error
@@ -114,7 +116,7 @@ export async function ask(peer: Approvals, question: Question): Promise<Outcome>
   const open = { ...limits, id: String(made.id ?? made.request_id), content: await digest(asked) }
   checkSandbox(peer, made, open.id)
   onAsked?.({ id: open.id, reviewUrl: reviewUrl(peer, made, open) })
-  return wait(peer, open)
+  return wait(peer, open, since, made.approval)
 }
 
 /**
@@ -164,20 +166,16 @@ function limitsOf({ withinSeconds = Number.POSITIVE_INFINITY, signal }: Patience
   return { end: now() + withinSeconds * 1000, signal }
 }
 
-/** Reads the request until it is no longer pending, or the time is over. */
-async function wait(peer: Approvals, open: Open): Promise<Outcome> {
+/** Reads the request until it is no longer pending, or the time is over. @param found as the call said that made it, begun at `since` */
+async function wait(peer: Approvals, open: Open, since = now(), found?: unknown): Promise<Outcome> {
   const path = API + open.id
   let pending: Outcome | undefined
   let crowded = false
-  for (;;) {
-    const started = now()
-    const seconds = crowded ? 0 : Math.floor(Math.min(25, (open.end - started) / 1000))
+  for (let started = since; ; started = now()) {
     try {
-      const read = await send(peer, open, {
-        method: 'GET',
-        path: seconds > 0 ? `${path}/wait?timeout=${seconds}` : path,
-        timeout: (seconds + 15) * 1000,
-      })
+      const call = { method: 'GET', path, wait: crowded ? undefined : '/wait?timeout=' }
+      const read = found ? Object(found) : await send(peer, open, call)
+      found = undefined
       const outcome = await outcomeOf(peer, read, open)
       if (outcome.status !== 'pending' || now() >= open.end) return outcome
       pending = outcome

@@ -82,16 +82,9 @@ export interface Schemas {
   ChatRestoredEvent: { id: Schemas["Id.evt"]; type: "chat.restored"; created_at: Schemas["Time"]; data: { platform: "slack" | "teams"; tenant: string | null; channel?: string; reason: string; since: Schemas["Time"]; restored_at: Schemas["Time"] } }
   WebhookTestEvent: { id: Schemas["Id.evt"]; type: "webhook.test"; created_at: Schemas["Time"]; data: { webhook_id: Schemas["Id.whk"] } }
   /** Answer to a live key; `metadata` is the supplied `context`. */
-  CreatedRequest: { id: Schemas["Id.req"]; status: "pending" | "approved"; action: string; metadata: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; reused?: true; ignored_fields?: Schemas["IgnoredFields"] }
+  CreatedRequest: { id: Schemas["Id.req"]; status: "pending" | "approved"; action: string; metadata: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; reused?: true; approval?: Schemas["Approval"]; ignored_fields?: Schemas["IgnoredFields"] }
   /** The page on which approvers read the request and decide. */
   ReviewUrl: string
-  /** Unknown fields that were sent; absent if there are none. A name that looks like a known field is refused instead. */
-  IgnoredFields: readonly (string)[]
-  /** Answer to a sandbox key. `request_id` is the `id`. */
-  CreatedSandboxRequest: { id: Schemas["Id.req"]; request_id: Schemas["Id.req"]; status: "pending" | "approved"; sandbox: true; verify_url: string; review_url: Schemas["ReviewUrl"]; reused?: true; ignored_fields?: Schemas["IgnoredFields"] }
-  /** Every refusal has this form. */
-  Error: { error: string; message: string; field?: string; detail?: string; reason?: string; scope?: string; status?: string; ids?: readonly (string)[]; retry_after?: number; request_id?: string }
-  ApprovalList: { data: readonly (Schemas["Approval"])[]; next_cursor: string | null }
   /** A request; its fields depend on its status. */
   Approval: Schemas["PendingApproval"] | Schemas["ApprovedApproval"] | Schemas["RejectedApproval"] | Schemas["ExpiredApproval"]
   /** There is no decision yet. */
@@ -112,6 +105,13 @@ export interface Schemas {
   RejectedApproval: { id: Schemas["Id.req"]; action: string; status: "rejected"; decision: Schemas["Decision"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
   /** The request expired or was withdrawn: nothing was signed, so there is no `decision`. */
   ExpiredApproval: { id: Schemas["Id.req"]; action: string; status: "expired"; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; cancelled?: true; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  /** Unknown fields that were sent; absent if there are none. A name that looks like a known field is refused instead. */
+  IgnoredFields: readonly (string)[]
+  /** Answer to a sandbox key. `request_id` is the `id`. */
+  CreatedSandboxRequest: { id: Schemas["Id.req"]; request_id: Schemas["Id.req"]; status: "pending" | "approved"; sandbox: true; verify_url: string; review_url: Schemas["ReviewUrl"]; reused?: true; approval?: Schemas["Approval"]; ignored_fields?: Schemas["IgnoredFields"] }
+  /** Every refusal has this form. */
+  Error: { error: string; message: string; field?: string; detail?: string; reason?: string; scope?: string; status?: string; ids?: readonly (string)[]; retry_after?: number; request_id?: string }
+  ApprovalList: { data: readonly (Schemas["Approval"])[]; next_cursor: string | null }
   WaitedApprovals: { data: readonly (Schemas["Approval"])[] }
   Reminder: { ok: true; request_id: Schemas["Id.req"]; push_sent: boolean; push_accepted: boolean; reminded_at: Schemas["Time"]; sandbox?: true }
   /** In production, do not proceed if `sandbox` is present. */
@@ -250,7 +250,7 @@ export interface Schemas {
 /** What each call takes and answers. Calls that answer with something else than JSON are left out. */
 export interface Operations {
   /** Make a request */
-  "POST /api/v1/approvals/request": { input: { body: Schemas["CreateRequest"] }; answer: Schemas["CreatedRequest"] | Schemas["CreatedSandboxRequest"] }
+  "POST /api/v1/approvals/request": { input: { query?: { wait?: number }; body: Schemas["CreateRequest"] }; answer: Schemas["CreatedRequest"] | Schemas["CreatedSandboxRequest"] }
   /** List the key's own requests, newest first */
   "GET /api/v1/approvals": { input: { query?: { status?: "pending" | "approved" | "rejected" | "expired"; limit?: number; cursor?: string } }; answer: Schemas["ApprovalList"] }
   /** Read a request */

@@ -24,11 +24,13 @@ export interface Call {
   method?: string
   /** From the root, with its query. */
   path: string
+  /** What follows `path` and precedes a number of seconds, for which the service then waits: at most 25, and not beyond the deadline. */
+  wait?: string | undefined
   body?: unknown
   /** The idempotency key: with one, a repeat does nothing twice. */
   once?: string | undefined
   headers?: Record<string, string> | undefined
-  /** Longest time for one answer, in ms. */
+  /** Longest time for one answer besides that wait, in ms. */
   timeout?: number
 }
 
@@ -69,12 +71,14 @@ export async function send(peer: Peer, limits: Limits, call: Call): Promise<Body
 
 async function attempt(peer: Peer, limits: Limits, call: Call): Promise<{ body: Body } | Fault> {
   const { signal, end } = limits
-  const { method = 'POST', path, body, once, headers, timeout = 20_000 } = call
+  const { method = 'POST', path, wait, body, once, headers, timeout = 20_000 } = call
   signal?.throwIfAborted()
+  const left = Math.max(0, end - now())
+  const seconds = wait ? Math.floor(Math.min(25, left / 1000)) : 0
   try {
     // The last answer within a deadline may take 2 s beyond it.
-    return await bounded(Math.min(timeout, Math.max(0, end - now()) + 2000), signal, async (own) => {
-      const response = await peer.fetch(peer.url + path, {
+    return await bounded(Math.min(timeout + seconds * 1000, left + 2000), signal, async (own) => {
+      const response = await peer.fetch(peer.url + path + (seconds ? `${wait}${seconds}` : ''), {
         method,
         headers: {
           authorization: `Bearer ${peer.key}`,

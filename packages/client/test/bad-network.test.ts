@@ -23,6 +23,8 @@ const away: Mishap = {
   body: '{"error":"storage_unavailable","message":"The database does not answer."}',
 }
 
+const noop = () => {}
+
 describe('a guarded call survives', () => {
   it.each<[string, Mishap[]]>([
     ['lost answers', ['lose', 'lose']],
@@ -31,19 +33,31 @@ describe('a guarded call survives', () => {
     ['503', [away]],
     ['a 502 of a proxy, as a page', [html(502), html(504)]],
     ['a page with 200, and a 404 of no service', [html(200), html(404)]],
-  ])('%s to every call: one request, one payment', async (_, mishaps) => {
-    for (const path of [CREATE, WAIT, CONSUME]) on.network.spoil(path, ...mishaps)
+  ])('%s to both calls: one request, one payment', async (_, mishaps) => {
+    for (const path of [CREATE, CONSUME]) on.network.spoil(path, ...mishaps)
     const { paid, pay } = on.payment()
     const done = pay(INVOICE)
     await on.service.decide(await on.asked(), 'approved')
     await done
     expect(paid).toEqual([INVOICE])
     expect(await on.service.requestsOf(on.key)).toHaveLength(1)
+    expect(on.calls(WAIT)).toEqual([])
     for (const path of [CREATE, CONSUME]) {
       expect(on.calls(path)).toHaveLength(1 + mishaps.length)
       // Repeats are the same call: the same key, the same text.
       expect(new Set(on.calls(path).map((call) => `${call.idempotencyKey} ${call.body}`)).size).toBe(1)
     }
+  })
+
+  it('all of these in the wait, where that is a call of its own', async () => {
+    const mishaps: Mishap[] = ['lose', 'cut', busy, away, html(502), html(200), html(404)]
+    on.network.spoil(WAIT, ...mishaps)
+    const { paid, pay } = on.payment(on.client(), 'call-1', noop)
+    const done = pay(INVOICE)
+    await on.service.decide(await on.asked(), 'approved')
+    await done
+    expect(paid).toEqual([INVOICE])
+    expect([on.calls(CREATE), on.calls(WAIT)]).toMatchObject([{ length: 1 }, { length: 1 + mishaps.length }])
   })
 
   it.each(['SIGTERM', 'SIGKILL'] as const)('a service that ends by %s during the wait', async (signal) => {
@@ -81,13 +95,13 @@ describe('a guarded call survives', () => {
 
 describe('a service that stays away', () => {
   it('is Unreachable, not pending and not refused: at create, in the wait, at consume', async () => {
-    const { paid, pay } = on.payment(on.client({ unreachableAfterSeconds: 1 }))
+    const { paid, pay } = on.payment(on.client({ unreachableAfterSeconds: 1 }), 'call-1', noop)
     on.network.spoil(CREATE, ...Array<Mishap>(9).fill('lose'))
     await expect(pay(INVOICE)).rejects.toMatchObject({ name: 'Unreachable', id: undefined })
     on.network.calm()
 
     on.network.spoil(WAIT, ...Array<Mishap>(9).fill(html(502)))
-    const inWait = on.payment(on.client({ unreachableAfterSeconds: 1 }))
+    const inWait = on.payment(on.client({ unreachableAfterSeconds: 1 }), 'call-1', noop)
     const error = await inWait.pay(INVOICE).catch((error: unknown) => error)
     expect(error).toMatchObject({
       name: 'Unreachable',

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished } from 'vitest'
 import { type BadNetwork, startBadNetwork } from './bad-network.ts'
 import { type RealService, startRealService } from './real-service.ts'
 
-/** The paths of the three calls of a guard. */
-export const CREATE = /\/request$/
+/** The paths of the calls of a guard; it waits by itself only where the create did not wait, or not long enough. */
+export const CREATE = /\/request\b/
 export const WAIT = /\/wait\?|\/req_\w+$/
 export const CONSUME = /\/consume$/
 
@@ -22,6 +22,7 @@ export interface HostileSetting {
   payment(
     cs?: ReturnType<typeof countersign>,
     callId?: string,
+    onAsked?: () => void,
   ): { paid: unknown[]; pay: (invoice: typeof INVOICE) => Promise<number> }
   /** The only request of the key, as soon as it is there. */
   asked(): Promise<string>
@@ -39,11 +40,12 @@ export function useHostileSetting(): HostileSetting {
   afterAll(() => service.close())
   const setting = {
     client: (options = {}) => countersign({ url: setting.network.url, key: setting.key, ...options }),
-    payment(cs = setting.client(), callId = 'call-1') {
+    payment(cs = setting.client(), callId = 'call-1', onAsked) {
       const paid: unknown[] = []
       const pay = cs.guard((invoice: typeof INVOICE) => paid.push(invoice), {
         action: ({ number }) => `Pay ${number}`,
         for: () => ['run-1', callId],
+        onAsked,
       })
       return { paid, pay }
     },
@@ -52,7 +54,7 @@ export function useHostileSetting(): HostileSetting {
       return (await service.requestsOf(setting.key))[0]?.id ?? ''
     },
     async waiting() {
-      await expect.poll(() => setting.network.seen.some(({ path }) => path.includes('/wait?'))).toBe(true)
+      await expect.poll(() => setting.network.seen.some(({ path }) => /wait[?=]/.test(path))).toBe(true)
     },
     calls: (path) => setting.network.seen.filter((call) => path.test(call.path)),
   } as HostileSetting

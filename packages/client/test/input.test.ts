@@ -58,7 +58,7 @@ describe('what JSON cannot hold', () => {
     })
     await expect(pay({ b: undefined, a: -0 }, undefined)).rejects.toMatchObject({ name: 'Unreachable' })
     expect(bodies).toEqual([
-      'https://approvals.example.com/api/v1/approvals/request {"action":"Pay","context":{"arguments":[{"a":0}]}}',
+      'https://approvals.example.com/api/v1/approvals/request?wait=25 {"action":"Pay","context":{"arguments":[{"a":0}]}}',
     ])
   })
 
@@ -102,7 +102,7 @@ it('follows no redirect with its key, and says so at once', async () => {
     },
   })
   await expect(cs.ask({ action: 'Pay', for: ['r', 'c'] })).rejects.toThrow(/cannot be reached \(308\)/)
-  expect(asked).toEqual(['https://approvals.example.com/api/v1/approvals/request', 'manual'])
+  expect(asked).toEqual(['https://approvals.example.com/api/v1/approvals/request?wait=25', 'manual'])
 })
 
 describe('wrong calls are Invalid, and nothing is sent', () => {

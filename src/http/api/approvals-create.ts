@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
 import { LONGEST_WAIT } from '../../domain/restore.ts'
 import { checkCallerText, codePointLength } from '../../domain/text-check.ts'
+import { requestAnswer } from './approval.ts'
 import {
   type Answer,
   actionField,
@@ -14,7 +15,7 @@ import {
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
-import { callerText, flag, outcome, text, ttlSeconds } from './shared/input.ts'
+import { callerText, flag, outcome, text, ttlSeconds, wholeNumber } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
 /** The longest action, in Unicode code points (interface, "Limits"). */
@@ -138,6 +139,13 @@ export const createBody = z
   })
   .meta({ id: 'CreateRequest' })
 
+export const createQuery = z.object({
+  wait: wholeNumber(1, 60).optional().meta({
+    description:
+      'Seconds to wait for the decision before the answer, which then has `approval`. Needs the scope `approval:read` too.',
+  }),
+})
+
 /** The header `Idempotency-Key`. */
 export const idempotencyKey = z
   .string()
@@ -150,6 +158,11 @@ const createdStatus = z.enum(['pending', 'approved']).meta({
 
 const reusedField = z.literal(true).optional().meta({ description: 'The request was open before this call.' })
 
+const approvalField = requestAnswer.optional().meta({
+  description:
+    'With `wait`: the request as `GET` answers it, once it is no longer pending, or at the time-out. Absent if it could not be read.',
+})
+
 /** `POST /api/v1/approvals/request` with a live key. */
 const createdAnswer = z
   .strictObject({
@@ -161,6 +174,7 @@ const createdAnswer = z
     expires_at: timeField,
     review_url: reviewUrlField,
     reused: reusedField,
+    approval: approvalField,
     ignored_fields: ignoredFields,
   })
   .meta({ id: 'CreatedRequest', description: 'Answer to a live key; `metadata` is the supplied `context`.' })
@@ -175,6 +189,7 @@ const sandboxCreatedAnswer = z
     verify_url: z.string().meta({ description: 'Where the receipt can be verified once it is decided.' }),
     review_url: reviewUrlField,
     reused: reusedField,
+    approval: approvalField,
     ignored_fields: ignoredFields,
   })
   .meta({
@@ -201,6 +216,7 @@ export function presentCreated(request: ApprovalRequest, shown: Shown): Answer<t
   const metadata = contextOf(request)
   return present(createdAnswer, request, {
     metadata,
+    approval: undefined,
     ignored_fields: undefined,
     ...sharedParts(request, shown),
   })
@@ -269,7 +285,7 @@ export const createOperations = operations('Approvals', {
     description:
       'Submits an action for human approval. Unknown fields are ignored and named in `ignored_fields`; one that looks like a known field, such as `require_individual_decision` or `expires_in_seconds`, is refused with the right name. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
     access: { by: ['key'], scope: 'approval:create' },
-    parameters: { header: idempotencyHeader(RETRIES).extend({ traceparent }) },
+    parameters: { query: createQuery, header: idempotencyHeader(RETRIES).extend({ traceparent }) },
     body: {
       schema: createBody,
       example: exampleBody,

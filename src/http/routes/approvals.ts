@@ -1,6 +1,6 @@
 import { type ErrorRequestHandler, type Response, Router } from 'express'
 import type { z } from 'zod'
-import { invalidField, Refusal } from '../../domain/errors.ts'
+import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { readTraceparent } from '../../domain/trace-parent.ts'
@@ -16,21 +16,20 @@ import {
 import { waitForDecision, watchRequest } from '../../flow/requests/wait-for-decision.ts'
 import { remindApprovers } from '../../flow/tell/remind-approvers.ts'
 import { toJwks } from '../../signing/jwks.ts'
+import { presentRequest, type requestAnswer } from '../api/approval.ts'
 import {
   consumeBody,
   type consumedAnswer,
   listQuery,
   presentConsumed,
   presentReminder,
-  presentRequest,
   type reminderAnswer,
-  type requestAnswer,
   type requestListAnswer,
   type waitedAnswer,
   waitManyQuery,
   waitQuery,
 } from '../api/approvals.ts'
-import { createBody, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
+import { createBody, createQuery, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
@@ -73,6 +72,9 @@ const POLICY_ELSEWHERE =
 
 const createApproval: Endpoint = async (deps, request, response) => {
   const caller = callerOf(response)
+  const { wait } = parseInput(createQuery, request.query)
+  if (wait !== undefined && !caller.scopes.includes('approval:read'))
+    throw refusal('insufficient_scope', { scope: 'approval:read' })
   refuseSandboxFields(caller, request.body ?? {})
   refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
   const input = parseInput(createBody, request.body)
@@ -84,7 +86,34 @@ const createApproval: Endpoint = async (deps, request, response) => {
   if (found === 'replayed') response.setHeader('Idempotency-Replayed', 'true')
   const present = made.sandbox ? presentSandboxCreated : presentCreated
   const shown = present(made, { baseUrl: deps.settings.baseUrl, reused: found === 'reused' })
-  response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })
+  const settled = wait === undefined ? undefined : await waitForMade(deps, response, made.id, wait)
+  const approval = settled && presentRequest(settled, deps.settings.baseUrl)
+  response.status(201).json({ ...shown, approval, ...ignoredIn(createBody, request.body) })
+}
+
+/**
+ * Waits for the request of a call that made it. Too many waits, or a store that is away, must not lose its id: a caller without an
+ * `Idempotency-Key` would make it a second time.
+ * @returns undefined when it could not be read, or the client is gone
+ * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
+ */
+async function waitForMade(
+  deps: HttpDeps,
+  response: Response,
+  id: string,
+  seconds: number,
+): Promise<ApprovalRequest | undefined> {
+  const caller = callerOf(response)
+  const giveBack = deps.waitSlots.takeIfFree(caller.key)
+  try {
+    if (giveBack === undefined) return await readOwnRequest(deps, caller, id)
+    return (await waitForDecision(deps, caller, [id], seconds, clientGone(response)))?.[0]
+  } catch (error) {
+    if (deps.storeIsDown(error)) return undefined
+    throw error
+  } finally {
+    giveBack?.()
+  }
 }
 
 const listApprovals: Endpoint<typeof requestListAnswer> = async (deps, request, response) => {
