@@ -1,5 +1,5 @@
 // Runs the store's tests on mongo-java-server, an implementation of MongoDB's protocol by others (docs/tested.md). Every failure
-// is one, except the gaps listed here. Skipped with a notice where Java 17 and Maven are missing.
+// is one, except the gaps listed here. Outside of CI it is skipped with a notice where Java 17 and Maven are missing.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -61,7 +61,8 @@ try {
 
 function skip(reason) {
   process.stdout.write(`the store's tests on mongo-java-server are skipped: ${reason}\n`)
-  process.exit(0)
+  // CI has what they need.
+  process.exit(process.env.CI === undefined ? 0 : 1)
 }
 
 async function portOf({ stdout }) {
