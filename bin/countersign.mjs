@@ -13,7 +13,7 @@ if (!built.every((file) => existsSync(`${root}${file}`))) {
   if (status !== 0) process.exit(status ?? 1)
 }
 const argv = process.argv.slice(2)
-const { isCallerCommand, runCaller } = await import('../dist/service/caller.js')
+const { CALLER_COMMANDS, isCallerCommand, runCaller } = await import('../dist/service/caller.js')
 // The commands of callers are the client's own; loading the operator's would take them a while.
 const run = isCallerCommand(argv[0]) ? runCaller : (await import('../dist/service/cli.js')).runCli
-process.exitCode = await run(argv)
+process.exitCode = await run(argv, undefined, CALLER_COMMANDS)

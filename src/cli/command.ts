@@ -15,6 +15,16 @@ export function examples(command: Command, ...lines: string[]): void {
   command.addHelpText('after', ['\nExamples:', ...lines].join('\n  '))
 }
 
+/** Commands that another program runs, and what each does. */
+export type Foreign = Readonly<Record<string, { about: string }>>
+
+/** Names them in the help and for the shell, and no more. @returns the program */
+export function nameForeign(program: Command, commands: Foreign): Command {
+  for (const [name, { about }] of Object.entries(commands))
+    program.command(name).description(about).helpGroup('Commands of callers:')
+  return program
+}
+
 /** Completes a command that answers with a `CommandResult`, in words or as JSON. */
 export function answers<Options extends object>(
   command: Command,

@@ -6,7 +6,7 @@ import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
-import { answers, examples, JSON_OPTION } from './command.ts'
+import { answers, examples, type Foreign, JSON_OPTION, nameForeign } from './command.ts'
 import { runCompletion, SHELLS } from './completion.ts'
 import type { EraseOptions } from './erase.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
@@ -38,14 +38,14 @@ const load = {
 }
 
 /**
- * Runs one command, on the process's own environment and streams unless `on` gives others. Never throws.
+ * Runs one command, on the process's own environment and streams unless `on` gives others. `callers` it only names. Never throws.
  * @returns the exit code, one of `EXIT`
  */
-export function runCli(arguments_: readonly string[], on?: Terminal): Promise<number> {
-  const json = arguments_.includes('--json')
+export function runCli(argv: readonly string[], on?: Terminal, callers: Foreign = {}): Promise<number> {
+  const json = argv.includes('--json')
   return runOn(on, async () => {
     try {
-      await createProgram(json).parseAsync([...arguments_], { from: 'user' })
+      await createProgram(json, callers).parseAsync([...argv], { from: 'user' })
     } catch (error) {
       tellError(error, json)
     }
@@ -53,7 +53,7 @@ export function runCli(arguments_: readonly string[], on?: Terminal): Promise<nu
 }
 
 /** Defines the commands and their options. @param json keeps help off stderr, where usage errors are then JSON */
-function createProgram(json: boolean): Command {
+function createProgram(json: boolean, callers: Foreign): Command {
   const { version, commit } = buildInfo()
   const program = new Command('countersign')
     .description('Human approval for agents and applications: run and administer the service.')
@@ -93,7 +93,7 @@ function createProgram(json: boolean): Command {
     'countersign key create --owner ann@example.com --name deploy-bot',
     'countersign doctor',
   )
-  nameChoices(program)
+  nameChoices(nameForeign(program, callers))
   return program
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { chmodSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Invalid } from '../src/errors.ts'
@@ -44,4 +44,19 @@ function readSaved(path: string): Credentials | undefined {
     // No JSON: said below.
   }
   throw new Invalid(`${path} holds no credentials. Run: countersign login`)
+}
+
+/** Writes a file so that a reader finds the old text or the new one, and nobody else the new one before its mode is set. */
+export function writeWhole(path: string, text: string, mode?: number): void {
+  const there = statSync(path, { throwIfNoEntry: false })
+  // A link stays one.
+  const target = there ? realpathSync(path) : path
+  const written = `${target}.${process.pid}.new`
+  try {
+    writeFileSync(written, text, { mode: 0o600, flag: 'wx' })
+    chmodSync(written, mode ?? (there ? there.mode & 0o777 : 0o644))
+    renameSync(written, target)
+  } finally {
+    rmSync(written, { force: true })
+  }
 }

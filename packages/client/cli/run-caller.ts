@@ -1,13 +1,17 @@
 import { CountersignError, Invalid } from '../src/errors.ts'
 import { EXIT } from './exit-codes.ts'
 
-/** Each command is loaded when it is called: a hook has to start fast. */
-const COMMANDS: Readonly<
+/** Each command is loaded when it is called: a hook has to start fast. The service's `countersign` names them in its help. */
+export const CALLER_COMMANDS: Readonly<
   Record<string, { about: string; load(): Promise<(argv: string[]) => Promise<number>> }>
 > = {
   ask: {
     about: 'ask a person, and wait for the decision',
     load: async () => (await import('./ask.ts')).runAsk,
+  },
+  hook: {
+    about: 'let a person approve the calls of Claude Code or Codex; hook install sets it up',
+    load: async () => (await import('./hook.ts')).runHook,
   },
   mcp: {
     about: 'speak the Model Context Protocol on stdin and stdout',
@@ -17,13 +21,13 @@ const COMMANDS: Readonly<
 
 /** Checks whether the service's own `countersign` hands this command on. */
 export function isCallerCommand(name: string | undefined): boolean {
-  return name !== undefined && Object.hasOwn(COMMANDS, name)
+  return name !== undefined && Object.hasOwn(CALLER_COMMANDS, name)
 }
 
 /** Runs a command of a caller. What went wrong is one sentence on stderr. @returns the exit code */
 export async function runCaller([name = 'help', ...argv]: readonly string[]): Promise<number> {
   try {
-    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+    const command = Object.hasOwn(CALLER_COMMANDS, name) ? CALLER_COMMANDS[name] : undefined
     if (command !== undefined) return await (await command.load())(argv)
     if (!['help', '--help', '-h'].includes(name))
       throw new Invalid(`there is no command ${name}.\n${usage()}`)
@@ -36,7 +40,7 @@ export async function runCaller([name = 'help', ...argv]: readonly string[]): Pr
 }
 
 function usage(): string {
-  const lines = Object.entries(COMMANDS).map(
+  const lines = Object.entries(CALLER_COMMANDS).map(
     ([name, { about }]) => `  countersign ${name.padEnd(6)} ${about}`,
   )
   return `Usage:\n${lines.join('\n')}\n\nThe service and the key: COUNTERSIGN_URL and COUNTERSIGN_KEY.`

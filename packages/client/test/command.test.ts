@@ -1,17 +1,17 @@
-import { spawn } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OlderStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { packagePath } from '../../../src/config/package-path.ts'
 import { waitUntil } from '../../../test/support/chat-platform.ts'
+import { CALLER_COMMANDS } from '../cli/run-caller.ts'
+import { COMMAND, startCaller } from './caller.ts'
 import { type RealService, startRealService } from './real-service.ts'
-
-const COMMAND = fileURLToPath(new URL('../bin/countersign.js', import.meta.url))
 
 let service: RealService
 let folder: string
@@ -26,29 +26,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-interface Ended {
-  code: number | null
-  out: string
-  err: string
-}
-
-/** Starts the command as a process with nothing but the given settings. */
 function start(argv: string[], env: Record<string, string> = {}, input = '') {
-  const child = spawn(process.execPath, [COMMAND, ...argv], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key, ...env },
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let [out, err] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-  child.stdin.end(input)
-  const ended = new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, out, err })))
-  const asked = async (): Promise<string> => {
-    await waitUntil(() => expect(err).toMatch(/req_\w+/))
-    return /req_\w+/.exec(err)?.[0] ?? ''
-  }
-  return { child, ended, asked }
+  const own = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key, ...env }
+  return startCaller(argv, { cwd: folder, env: own, input })
 }
 
 describe('countersign ask', () => {
@@ -130,6 +110,20 @@ describe('countersign ask', () => {
       err: expect.stringContaining('no person decides about this sandbox key'),
     })
     expect((await start(['ask', 'Try', '--allow-sandbox'], env).ended).code).toBe(0)
+  })
+})
+
+describe("the service's own countersign", () => {
+  const bin = packagePath('bin/countersign.mjs')
+  const run = (...argv: string[]) => spawnSync(process.execPath, [bin, ...argv], { encoding: 'utf8' })
+
+  it('names the commands of callers, and hands them on', () => {
+    const { stdout } = run('--help')
+    for (const [name, { about }] of Object.entries(CALLER_COMMANDS)) {
+      expect(stdout.replace(/\s+/g, ' ')).toContain(` ${name} ${about}`)
+      expect(run('completion', 'bash').stdout).toMatch(new RegExp(`words='[^']* ${name} `))
+    }
+    expect(run('ask', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('ask <action>') })
   })
 })
 

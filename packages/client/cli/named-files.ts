@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { Invalid } from '../src/errors.ts'
+
+/** A file and what is in it. */
+export interface HashedFile {
+  /** Absolute. */
+  path: string
+  /** Hex; null for a file that cannot be read, or is larger than 256 MiB. */
+  sha256: string | null
+}
+
+/** More files than anybody compares. */
+const MOST_FILES = 40
+const MOST_DIRECTORIES = 8
+const LARGEST = 256 * 1024 * 1024
+
+/**
+ * Finds the files that the text of a shell command names: scripts, programs by path, and files that they are given, from the
+ * directory and from every directory that the text names too (`cd`, `-C`). What the shell first puts together (variables, patterns,
+ * the output of commands) names none, nor does a program found by PATH.
+ * @throws Invalid for more than 40 files
+ */
+export function hashNamedFiles(command: string, directory: string): HashedFile[] {
+  const words = wordsOf(command)
+  const directories = [...words].filter((word) => kindOf(directory, word) === 'directory')
+  const bases = new Set([
+    directory,
+    ...directories.slice(0, MOST_DIRECTORIES).map((word) => at(directory, word)),
+  ])
+  const paths = new Set<string>()
+  for (const base of bases)
+    for (const word of words) if (kindOf(base, word) === 'file') paths.add(at(base, word))
+  if (paths.size > MOST_FILES) throw new Invalid(`it names more than ${MOST_FILES} files.`)
+  return [...paths].sort().map((path) => ({ path, sha256: hashFile(path) }))
+}
+
+/** Hashes a file. @returns hex, null if it cannot be read or is larger than 256 MiB */
+function hashFile(path: string): string | null {
+  let file: number | undefined
+  try {
+    // A pipe in place of the file would otherwise hold everything up until somebody writes into it.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    return hashOpenFile(file)
+  } catch {
+    return null
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+/** The same for a file that is open. @returns hex, null unless it is a file of at most 256 MiB */
+function hashOpenFile(file: number): string | null {
+  const stat = fstatSync(file)
+  if (!stat.isFile() || stat.size > LARGEST) return null
+  const hash = createHash('sha256')
+  const buffer = Buffer.allocUnsafe(1 << 20)
+  for (let position = 0; ; ) {
+    const length = readSync(file, buffer, 0, buffer.length, position)
+    if (length === 0) return hash.digest('hex')
+    hash.update(buffer.subarray(0, length))
+    position += length
+  }
+}
+
+/** Every text that may be a name: in quotes, between blanks and signs, and after `=`, `@` and `:`. Too many are no harm. */
+function wordsOf(command: string): Set<string> {
+  const quoted = [...command.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/gs)].map(
+    ([, double, single]) => double?.replace(/\\(.)/gs, '$1') ?? single ?? '',
+  )
+  const escaped = command.split(/(?<!\\)\s+/).map((word) => word.replace(/\\(.)/gs, '$1'))
+  const pieces = command.split(/[\s;|&()<>`"'{}[\],]+/)
+  const words = [...quoted, ...escaped, ...pieces]
+  return new Set([...words, ...words.flatMap((word) => word.split(/[=@:]/))].filter((word) => word !== ''))
+}
+
+function at(base: string, word: string): string {
+  return resolve(base, word.replace(/^~(?=\/|$)/, homedir()))
+}
+
+function kindOf(base: string, word: string): 'file' | 'directory' | undefined {
+  try {
+    const stat = statSync(at(base, word), { throwIfNoEntry: false })
+    return stat?.isFile() ? 'file' : stat?.isDirectory() ? 'directory' : undefined
+  } catch {
+    // Too long for a name, or below a file.
+    return undefined
+  }
+}

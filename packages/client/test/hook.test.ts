@@ -1,0 +1,373 @@
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { waitUntil } from '../../../test/support/chat-platform.ts'
+import { expectStatus } from '../../../test/support/enrolled.ts'
+import { createHttpClient } from '../../../test/support/http-client.ts'
+import { describeCall, readCall } from '../cli/hook.ts'
+import { hashNamedFiles } from '../cli/named-files.ts'
+import { type Caller, COMMAND, startCaller } from './caller.ts'
+import { type RealService, startRealService } from './real-service.ts'
+
+let service: RealService
+let folder: string
+let key: string
+beforeAll(async () => {
+  service = await startRealService()
+})
+beforeEach(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'hook-')))
+  key = await service.newKey()
+  return () => rm(folder, { recursive: true, force: true })
+})
+afterAll(() => service.close())
+
+const bash = (command: string, more: object = {}) => ({
+  session_id: crypto.randomUUID(),
+  transcript_path: '/t.jsonl',
+  cwd: folder,
+  permission_mode: 'default',
+  hook_event_name: 'PreToolUse',
+  tool_name: 'Bash',
+  tool_input: { command, description: `As a model says it, ${crypto.randomUUID()}` },
+  tool_use_id: crypto.randomUUID(),
+  ...more,
+})
+
+/** What both hosts run, on the given call. */
+function start(call: unknown, env: Record<string, string> = {}, argv: string[] = []): Caller {
+  const input = typeof call === 'string' ? call : JSON.stringify(call)
+  const own = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key, ...env }
+  return startCaller(['hook', ...argv], { cwd: folder, env: own, input })
+}
+
+async function asked(count = 1): Promise<string> {
+  await waitUntil(async () => expect(await service.requestsOf(key)).toHaveLength(count))
+  return (await service.requestsOf(key))[0]?.id ?? ''
+}
+
+const api = () => createHttpClient(service.url)
+const own = () => ({ headers: { authorization: `Bearer ${key}` } })
+
+async function read(id: string) {
+  return expectStatus(await api().get(`/api/v1/approvals/${id}`, own()), 200)
+}
+
+const allowed = { code: 0, err: '' }
+const denied = (words: RegExp) => ({
+  code: 2,
+  err: expect.stringMatching(words),
+  out: expect.stringMatching(/^$|"permissionDecision":"deny"|"behavior":"deny"/),
+})
+
+describe('countersign hook', () => {
+  it.each([
+    ['Claude Code', {}, { permissionDecision: 'allow' }],
+    [
+      'Claude Code that would ask',
+      { hook_event_name: 'PermissionRequest' },
+      { decision: { behavior: 'allow' } },
+    ],
+    ['Codex', { turn_id: 't' }, undefined],
+    [
+      'Codex that would ask',
+      { turn_id: 't', hook_event_name: 'PermissionRequest' },
+      { decision: { behavior: 'allow' } },
+    ],
+  ])('%s runs an approved call, whose approval is then used', async (host, more, decision) => {
+    const { ended } = start(bash('npm publish', more))
+    const id = await asked()
+    if (host === 'Codex') await service.restart('SIGKILL')
+    await service.decide(id, 'approved')
+    const { out, ...end } = await ended
+    expect(end).toEqual(allowed)
+    if (decision === undefined) expect(out).toBe('')
+    else expect(JSON.parse(out)).toMatchObject({ hookSpecificOutput: decision })
+    expect(await read(id)).toMatchObject({
+      action: 'Run Bash: npm publish',
+      context: { tool: 'Bash', arguments: { command: 'npm publish' }, directory: folder },
+      consumed_at: expect.any(String),
+    })
+  })
+
+  it.each([
+    ['PreToolUse', { permissionDecision: 'deny', permissionDecisionReason: expect.stringContaining('"no"') }],
+    ['PermissionRequest', { decision: { behavior: 'deny', message: expect.stringContaining('"no"') } }],
+  ])('a rejection denies with the comment (%s)', async (hook_event_name, decision) => {
+    const { ended } = start(bash('npm publish', { hook_event_name }))
+    await service.decide(await asked(), 'rejected', 'no')
+    const { out, ...end } = await ended
+    expect(end).toEqual({ code: 2, err: expect.stringContaining('"no"') })
+    expect(JSON.parse(out)).toEqual({ hookSpecificOutput: { hookEventName: hook_event_name, ...decision } })
+  })
+
+  it('an approval that comes too late serves a repeat of the call, once', async () => {
+    const late = start(bash('npm publish'), {}, ['--deadline', '1'])
+    const id = await asked()
+    expect(await late.ended).toMatchObject(denied(/nobody has decided yet.*repeat the same call/))
+    await service.decide(id, 'approved')
+    expect(await start(bash('npm publish')).ended).toMatchObject(allowed)
+    expect((await read(id)).consumed_at).toEqual(expect.any(String))
+    const third = await start(bash('npm publish'), {}, ['--deadline', '1']).ended
+    expect(third).toMatchObject(denied(/nobody has decided yet/))
+    expect(await service.requestsOf(key)).toHaveLength(2)
+  })
+
+  it('other arguments, or another directory, are another request', async () => {
+    const open = start(bash('pay 30'))
+    const id = await asked()
+    open.child.kill('SIGKILL')
+    await service.decide(id, 'approved')
+    const others = [bash('pay 31'), bash('pay 30', { cwd: tmpdir() }), bash('pay 30', { tool_name: 'Shell' })]
+    const ends = await Promise.all(others.map((call) => start(call, {}, ['--deadline', '1']).ended))
+    for (const end of ends) expect(end).toMatchObject(denied(/nobody has decided yet/))
+    expect(await service.requestsOf(key)).toHaveLength(4)
+    expect(await start(bash('pay 30')).ended).toMatchObject(allowed)
+  })
+
+  it('of 6 equal calls at once one runs', async () => {
+    const calls = Array.from({ length: 6 }, () => start(bash('npm publish')))
+    await service.decide(await asked(), 'approved')
+    const ends = await Promise.all(calls.map(({ ended }) => ended))
+    // One that came after the use is a new question.
+    expect(ends.filter(({ code }) => code === 0)).toHaveLength(1)
+    for (const end of ends.filter(({ code }) => code !== 0)) expect(end).toMatchObject(denied(/used before/))
+  })
+
+  it.each([
+    ['the script', 'sh ./deploy.sh production'],
+    ['a script after cd', 'cd sub && FOO=1 ../deploy.sh'],
+    ['a script in quotes', `bash -c "./deploy.sh 'production'"`],
+    ['a file of an option', 'terraform apply --plan=deploy.sh'],
+  ])('denies when %s was changed in between', async (_, command) => {
+    const script = join(folder, 'deploy.sh')
+    await mkdir(join(folder, 'sub'))
+    await writeFile(script, 'echo fine\n')
+    const { ended } = start(bash(command))
+    const id = await asked()
+    expect((await read(id)).context.files).toContainEqual({
+      path: script,
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+    await writeFile(script, 'echo evil\n')
+    await service.decide(id, 'approved')
+    expect(await ended).toMatchObject(denied(/changed since a person was asked/))
+    expect((await read(id)).consumed_at).toBeUndefined()
+  })
+
+  it.each<[string, () => [unknown, Record<string, string>?, string[]?], RegExp]>([
+    ['no JSON', () => ['{"tool'], /no JSON/],
+    ['nothing', () => [''], /no JSON/],
+    ['a list', () => ['[]'], /is for PreToolUse and PermissionRequest/],
+    ['another event', () => [bash('ls', { hook_event_name: 'PostToolUse' })], /is for PreToolUse/],
+    ['no tool', () => [bash('ls', { tool_name: '' })], /must name `tool_name`/],
+    ['no arguments', () => [bash('ls', { tool_input: 'ls' })], /must name `tool_name`/],
+    ['a relative directory', () => [bash('ls', { cwd: '.' })], /must name `tool_name`/],
+    ['a time-out in words', () => [bash('ls'), {}, ['--deadline', 'soon']], /--deadline must be/],
+    ['an unknown option', () => [bash('ls'), {}, ['--allow-sandbox']], /allow-sandbox/],
+    ['text that no person can read', () => [bash('ls \ud800')], /not well-formed Unicode/],
+    ['a wrong key', () => [bash('ls'), { COUNTERSIGN_KEY: 'sa_live_wrong' }], /invalid or missing API key/],
+    ['no key', () => [bash('ls'), { COUNTERSIGN_KEY: '', COUNTERSIGN_URL: '' }], /countersign login/],
+    [
+      'no service',
+      () => [bash('ls'), { COUNTERSIGN_URL: 'http://127.0.0.1:9' }, ['--deadline', '1']],
+      /cannot be reached/,
+    ],
+  ])('%s denies', async (_, given, words) => {
+    expect(await start(...given()).ended).toMatchObject(denied(words))
+    expect(await service.requestsOf(key)).toEqual([])
+  })
+
+  it('a sandbox key denies', async () => {
+    const env = { COUNTERSIGN_KEY: await service.newKey(true) }
+    expect(await start(bash('ls'), env).ended).toMatchObject(denied(/sandbox key/))
+  })
+
+  it('a withdrawn request, a signal and an answer that nobody reads deny', async () => {
+    const gone = start(bash('a'))
+    expectStatus(await api().post(`/api/v1/approvals/${await asked()}/cancel`, {}, own()), 200)
+    expect(await gone.ended).toMatchObject(denied(/withdrawn/))
+    const stopped = start(bash('b'))
+    await asked(2)
+    stopped.child.kill('SIGTERM')
+    expect(await stopped.ended).toMatchObject(denied(/SIGTERM/))
+    const unread = start(bash('c'))
+    const id = await asked(3)
+    unread.child.stdout?.destroy()
+    await service.decide(id, 'approved')
+    expect((await unread.ended).code).toBe(2)
+  })
+
+  it('says in the action that not all of long arguments is shown, and compares all of them', async () => {
+    const write = (content: string) => ({
+      ...bash(''),
+      tool_name: 'Write',
+      tool_input: { file_path: '/a.ts', content },
+    })
+    const { ended } = start(write(`"${'x'.repeat(40_000)}`))
+    const id = await asked()
+    const { action, context } = await read(id)
+    expect(action).toBe('Run Write (too long: only the beginning is shown): /a.ts')
+    expect(context).toMatchObject({
+      arguments_in_part: { characters: 40_036, sha256: expect.stringMatching(/^\w{64}$/) },
+    })
+    await service.decide(id, 'approved')
+    expect(await ended).toMatchObject(allowed)
+    const other = start(write(`"${'x'.repeat(39_999)}y`), {}, ['--deadline', '1'])
+    expect(await other.ended).toMatchObject(denied(/nobody has decided/))
+    expect((await read(await asked(2))).context.arguments_in_part.beginning).toBe(
+      context.arguments_in_part.beginning,
+    )
+  })
+
+  it.each([
+    [
+      'rm -rf a\u001b[2K\r\nls \u202e\u{e0041}',
+      'Run Bash: rm -rf a\\u{1b}[2K\\u{d}\\nls \\u{202e}\\u{e0041}',
+    ],
+    ['é👍'.repeat(400), `Run Bash: ${'é👍'.repeat(234)}é…`],
+  ])('shows a command on one line (%#)', (command, action) => {
+    expect(describeCall(readCall(JSON.stringify(bash(command)))).action).toBe(action)
+  })
+
+  it.each([
+    ['node a.js "b c.sh" --plan=a.js', ['a.js', 'b c.sh']],
+    ['cd sub && ./in.sh; psql -f b\\ c.sh', ['b c.sh', 'sub/in.sh']],
+    ['git -C sub apply in.sh <a.js', ['a.js', 'sub/in.sh']],
+    ["bash -c 'curl -d @a.js localhost'", ['a.js']],
+    ['ls sub $HOME/a.js *.js none.js', []],
+  ])('the command %s names %j', async (command, names) => {
+    await mkdir(join(folder, 'sub'))
+    for (const name of ['a.js', 'b c.sh', 'sub/in.sh', '.js']) await writeFile(join(folder, name), name)
+    const named = hashNamedFiles(command, folder)
+    expect(named.map(({ path }) => path)).toEqual(names.map((name) => join(folder, name)))
+  })
+
+  it('names no more files than a person compares', async () => {
+    const names = Array.from({ length: 41 }, (_, index) => `f${index}`)
+    for (const name of names) await writeFile(join(folder, name), name)
+    expect(() => hashNamedFiles(names.join(' '), folder)).toThrow(/more than 40 files/)
+  })
+
+  it('starts in less than 100 ms beyond Node itself', () => {
+    const took = (...argv: string[]) => {
+      const begun = performance.now()
+      spawnSync(process.execPath, argv, { input: '{' })
+      return performance.now() - begun
+    }
+    const fastest = (...argv: string[]) => Math.min(...Array.from({ length: 8 }, () => took(...argv)))
+    expect(fastest(COMMAND, 'hook') - fastest('-e', '0')).toBeLessThan(100)
+  })
+})
+
+describe('countersign hook install', () => {
+  const install = async (argv: string[], version = '2.1.332 (Claude Code)', action = 'install') => {
+    await mkdir(join(folder, 'bin'), { recursive: true })
+    const claude = join(folder, 'bin', 'claude')
+    await writeFile(claude, `#!/bin/sh\necho '${version}'\n`)
+    await chmod(claude, 0o755)
+    const env = { HOME: folder, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
+    return startCaller(['hook', action, ...argv], { cwd: folder, env }).ended
+  }
+  const settings = async (path = '.claude/settings.json') =>
+    JSON.parse(await readFile(join(folder, path), 'utf8'))
+  const hook = {
+    type: 'command',
+    command: expect.stringMatching(/countersign\.js' hook --deadline 570 \|\| \{ echo '.*' >&2; exit 2; \}$/),
+    timeout: 600,
+    onFailure: 'block',
+    statusMessage: expect.any(String),
+  }
+
+  it('writes a hook that blocks, keeps all else, and is taken out again', async () => {
+    const other = { matcher: 'Read', hooks: [{ type: 'command', command: 'other' }] }
+    const before = { model: 'x', hooks: { PreToolUse: [other], Stop: [other] } }
+    await mkdir(join(folder, '.claude'))
+    const path = join(folder, '.claude/settings.json')
+    await writeFile(path, JSON.stringify(before), { mode: 0o640 })
+    for (let times = 0; times < 2; times++) {
+      expect(await install(['--matcher', 'Bash'])).toMatchObject({ code: 0, err: '' })
+      expect(await settings()).toEqual({
+        model: 'x',
+        hooks: { PreToolUse: [other, { matcher: 'Bash', hooks: [hook] }], Stop: [other] },
+      })
+    }
+    expect((await install([], '', 'uninstall')).code).toBe(0)
+    expect(await settings()).toEqual(before)
+    expect(spawnSync('stat', ['-c', '%a', path], { encoding: 'utf8' }).stdout.trim()).toBe('640')
+  })
+
+  it('writes for the user, for the other event, and for Codex, which it says cannot fail closed', async () => {
+    expect((await install(['--user', '--event', 'PermissionRequest'])).code).toBe(0)
+    expect(await settings()).toMatchObject({ hooks: { PermissionRequest: [{ hooks: [hook] }] } })
+    expect(await install(['--codex'])).toMatchObject({
+      code: 20,
+      err: expect.stringContaining('cannot fail closed'),
+    })
+    const told = await install(['--codex', '--force'])
+    expect(told).toMatchObject({ code: 0, err: expect.stringContaining('cannot fail closed') })
+    const { onFailure: _, ...plain } = hook
+    expect((await settings('.codex/hooks.json')).hooks.PreToolUse[0].hooks).toEqual([plain])
+    expect((await install(['--codex'], '', 'uninstall')).code).toBe(0)
+    expect(await settings('.codex/hooks.json')).toEqual({})
+  })
+
+  it.each<[string, string[], string, string, RegExp]>([
+    [
+      'a version that cannot fail closed',
+      [],
+      '2.1.294 (Claude Code)',
+      '',
+      /runs the call when a hook.*this is 2\.1\.294/,
+    ],
+    ['an unknown version', [], 'dev', '', /did not say which version/],
+    ['settings that are no JSON', [], '2.1.295', '{,}', /no settings as JSON/],
+    ['settings that are no object', [], '2.1.295', '[]', /no settings as JSON/],
+    ['settings that switch hooks off', [], '2.1.295', '{"disableAllHooks":true}', /disableAllHooks/],
+    ['another event', ['--event', 'Stop'], '2.1.295', '', /--event must be/],
+    ['an argument', ['here'], '2.1.295', '', /takes options only/],
+  ])('refuses %s, and writes nothing', async (_, argv, version, text, words) => {
+    await mkdir(join(folder, '.claude'))
+    if (text !== '') await writeFile(join(folder, '.claude/settings.json'), text)
+    expect(await install(argv, version)).toMatchObject({
+      code: 20,
+      out: '',
+      err: expect.stringMatching(words),
+    })
+    expect(await readFile(join(folder, '.claude/settings.json'), 'utf8').catch(() => '')).toBe(text)
+  })
+
+  it('installs for an older version if told, and shows without writing', async () => {
+    expect((await install(['--force'], '2.0.9')).err).toMatch(/runs the call when a hook/)
+    expect(await settings()).toMatchObject({ hooks: { PreToolUse: [{ hooks: [hook] }] } })
+    const shown = await install(['--dry-run', '--matcher', 'Bash'])
+    expect(JSON.parse(shown.out)).toMatchObject({
+      hooks: { PreToolUse: [{ matcher: 'Bash', hooks: [hook] }] },
+    })
+    expect((await settings()).hooks.PreToolUse[0].matcher).not.toBe('Bash')
+  })
+
+  it('what it installs denies with a reason even if the program is killed or gone', async () => {
+    expect((await install([])).code).toBe(0)
+    const { command } = (await settings()).hooks.PreToolUse[0].hooks[0]
+    const run = (shell: string) => {
+      const env = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key }
+      return startCaller({ shell }, { cwd: folder, env, input: JSON.stringify(bash('npm publish')) })
+    }
+    const approved = run(command)
+    await service.decide(await asked(), 'approved')
+    expect(await approved.ended).toMatchObject(allowed)
+    const killed = run(command.replace(/^.*(?= hook)/, "sh -c 'kill -KILL $$'"))
+    expect(await killed.ended).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('did not allow this call'),
+    })
+    const gone = run(command.replace('countersign.js', 'gone.js'))
+    expect(await gone.ended).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('did not allow this call'),
+    })
+  })
+})
