@@ -49,6 +49,9 @@ export interface DatedReceipt {
   created?: number | undefined
 }
 
+/** A receipt is signed a moment before it is stored, and the time of a copy may be that of another machine's clock; in seconds. */
+const UNSURE = 60
+
 /** The longest time that a request waits for its decision, in seconds. */
 export const LONGEST_WAIT = 604_800
 
@@ -66,9 +69,9 @@ function cautionOf({ rid, ts, exp, key_since, created }: DatedReceipt, restore: 
   const [from, to] = [restore.copied_at, restore.restored_at].map((at) => Math.floor(at.getTime() / 1000))
   if (from === undefined || to === undefined) return undefined
   if (key_since < to)
-    return ts < from
+    return ts < from - UNSURE
       ? undefined
-      : `${restored(restore)}. This receipt is not older than that copy, so the service may not know it, and another decision on the request may be signed.`
+      : `${restored(restore)}. This receipt may be missing in that copy, so the service may not know it, and another decision on the request may be signed.`
   if (created !== undefined) return created < to ? cautionAfter(restore) : undefined
   return exp - LONGEST_WAIT < to
     ? `${restored(restore)}. The receipt alone does not show whether the request was pending in it, so that another decision may have been signed: ask GET /api/v1/approvals/${rid}/verify.`

@@ -228,7 +228,7 @@ it('what a copy left open is neither decided nor used after its restore without 
       /^The store was restored on .* from a copy of .* in which this request was pending: another decision on it may/,
     ),
   })
-  // Offline, by the published key set: of both receipts of the one request, and of none else.
+  // Offline, by the published key set: of both receipts of the one request.
   const keySet = (await call('/.well-known/jwks.json')).body
   expect(keySet.restores).toEqual([{ copied_at: expect.any(Number), restored_at: expect.any(Number) }])
   const [receipt, jwks] = [join(there.folder, 'receipt.json'), join(there.folder, 'jwks.json')]
@@ -239,13 +239,14 @@ it('what a copy left open is neither decided nor used after its restore without 
   }
   const now = async (id: string) => (await call(`/api/v1/approvals/${id}`)).body
   const since = 'The store was restored on \\S+Z from a copy of \\S+Z'
-  expect(await offline(lost)).toMatch(new RegExp(`^${since}\\. This receipt is not older than that copy`))
+  // One signed so shortly before may have been stored after the copy was made, for all that a verifier can know.
+  for (const answer of [lost, early, await now(unused)])
+    expect(await offline(answer)).toMatch(new RegExp(`^${since}\\. This receipt may be missing in that copy`))
   const redecided = await now(rejected)
   expect(await offline(redecided)).toMatch(new RegExp(`^${since} in which this request was pending`))
   const { intent: _left, ...bare } = redecided.decision
   expect(await offline(bare)).toContain(`ask GET /api/v1/approvals/${rejected}/verify`)
-  for (const answer of [early, await now(unused), await now(later)])
-    expect(await offline(answer)).toBeUndefined()
+  expect(await offline(await now(later))).toBeUndefined()
   expect((await run('audit', 'check')).json()).toMatchObject({ ok: true })
   expect((await run('doctor')).stdout).not.toContain('Restore')
   // The callback was not sent by itself, in all this time; its owner may replay it.

@@ -288,14 +288,14 @@ describe('after a restore of the store, a receipt', () => {
   const newer = { ...testKey('decision', 6), notBefore: day(0) }
   const times = { copied_at: day(-2), restored_at: day(0) }
   const said = `The store was restored on ${day(0).toISOString()} from a copy of ${day(-2).toISOString()}`
-  const lost = `${said}. This receipt is not older than that copy, so the service may not know it, and another decision on the request may be signed.`
+  const lost = `${said}. This receipt may be missing in that copy, so the service may not know it, and another decision on the request may be signed.`
   const pending = `${said} in which this request was pending: another decision on it may have been signed in between.`
   const unknown = `${said}. The receipt alone does not show whether the request was pending in it, so that another decision may have been signed: ask GET /api/v1/approvals/${livePayload.rid}/verify.`
   const unix = (at: Date) => at.getTime() / 1000
 
   it.each<[string, SigningKey, number, { created?: number; exp?: number }, string | undefined]>([
-    ['signed before the copy', older, -2.1, {}, undefined],
-    ['signed in the second of the copy', older, -2, {}, lost],
+    ['signed more than a minute before the copy', older, -2 - 61 / 86_400, {}, undefined],
+    ['signed a minute before the copy, and perhaps stored after it', older, -2 - 60 / 86_400, {}, lost],
     ['signed between copy and restore', older, -1, { created: -3 }, lost],
     ['signed elsewhere with an old key after the restore', older, 1, {}, lost],
     ['of a request that was in the copy', newer, 1, { created: -3 }, pending],
