@@ -9,6 +9,9 @@ export type RequestStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
 export const REQUEST_STATUSES: readonly RequestStatus[] = ['pending', 'approved', 'rejected', 'expired']
 
+/** Most requests that one call makes or waits for. */
+export const MOST_AT_ONCE = 50
+
 /** Names a way of proving presence for people, on page and card. */
 export function methodWord(method: string): string {
   return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method

@@ -9,6 +9,12 @@ import { isJsonBody } from './middleware/json-body.ts'
  * @throws Refusal `invalid_field` with the right name
  */
 export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): void {
+  if (schema instanceof z.ZodArray && Array.isArray(body)) {
+    const { element } = schema
+    if (!(element instanceof z.ZodType)) return
+    for (const [index, item] of body.entries()) refuseNearMisses(element, item, `${path}${index}.`)
+    return
+  }
   const shape = shapeOf(schema)
   if (shape === undefined || body === null || typeof body !== 'object' || Array.isArray(body)) return
   const known = Object.keys(shape)
@@ -67,8 +73,13 @@ export function refusePolicyFields(body: object, detail: string, others: readonl
  * have them in another order, and gets the same answer.
  */
 export function ignoredIn(schema: z.ZodType, body: unknown): { ignored_fields?: string[] } {
+  return isJsonBody(body) ? ignoredOf(schema, body) : {}
+}
+
+/** Does the same as `ignoredIn` for a part of a body. */
+export function ignoredOf(schema: z.ZodType, body: object): { ignored_fields?: string[] } {
   const shape = shapeOf(schema)
-  if (shape === undefined || !isJsonBody(body)) return {}
+  if (shape === undefined) return {}
   const ignored = Object.keys(body).filter((name) => !Object.hasOwn(shape, name))
   return ignored.length === 0 ? {} : { ignored_fields: ignored.map(shown).sort().slice(0, MOST_NAMED) }
 }

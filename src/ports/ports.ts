@@ -38,7 +38,8 @@ export interface Log {
 
 /** Fixed windows of a minute. On a broken store `auth` denies and the others allow (T66). */
 export interface RateLimiter {
-  take(bucket: LimitBucket, subject: string): Promise<LimitState>
+  /** @param times how many uses to count, one if left out */
+  take(bucket: LimitBucket, subject: string, times?: number): Promise<LimitState>
 }
 
 /** What a keyed hash is for; each purpose has its own key, so a hash made for one never matches another. */

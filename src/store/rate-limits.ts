@@ -6,8 +6,8 @@ import { diskTrouble, isDuplicateKey, isUnavailable } from './mongo/failures.ts'
 
 const WINDOW_MS = 60_000
 
-/** Counts one more request by this key. @returns how many its window has now, and the milliseconds until that ends */
-type Count = (key: string) => Promise<{ taken: number; msLeft: number }>
+/** Counts so many more requests by this key. @returns how many its window has now, and the milliseconds until that ends */
+type Count = (key: string, times: number) => Promise<{ taken: number; msLeft: number }>
 
 /**
  * Rate limits in fixed windows. `shared`: the counters live in the store and hold across processes; otherwise they live in this
@@ -22,17 +22,17 @@ export function createRateLimiter(
 ): RateLimiter {
   const inMemory = countInMemory(clock)
   const counts = shared ? countInStore(connection, clock) : inMemory
-  const count = (bucket: LimitBucket, key: string): ReturnType<Count> =>
-    counts(key).catch((error: unknown) => {
+  const count = (bucket: LimitBucket, key: string, times: number): ReturnType<Count> =>
+    counts(key, times).catch((error: unknown) => {
       // A store that takes no writes can still serve reads: then each process counts them by itself.
-      if (bucket === 'read' && diskTrouble(error) !== undefined) return inMemory(key)
+      if (bucket === 'read' && diskTrouble(error) !== undefined) return inMemory(key, times)
       throw error
     })
   return {
-    async take(bucket, subject) {
+    async take(bucket, subject, times = 1) {
       const limit = REQUESTS_A_MINUTE[bucket]
       try {
-        const counted = await count(bucket, `${bucket}:${subject}`)
+        const counted = await count(bucket, `${bucket}:${subject}`, times)
         return limitState(limit, { ...counted, now: clock.now() })
       } catch (error) {
         // Without the store, the call itself could not do its work either.
@@ -48,14 +48,14 @@ export function createRateLimiter(
 function countInMemory(clock: Pick<Clock, 'steady'>): Count {
   // In the order in which they end.
   const windows = new Map<string, { taken: number; ends: number }>()
-  return async (key) => {
+  return async (key, times) => {
     const now = clock.steady()
     for (const [old, { ends }] of windows) {
       if (ends > now) break
       windows.delete(old)
     }
     const window = windows.get(key) ?? { taken: 0, ends: now + WINDOW_MS }
-    window.taken += 1
+    window.taken += times
     windows.set(key, window)
     return { taken: window.taken, msLeft: window.ends - now }
   }
@@ -77,17 +77,17 @@ const MAX_TRIES = 16
 function countInStore(connection: StoreConnection, clock: Pick<Clock, 'now'>): Count {
   const counters = connection.collection<Counter>('rate_limits')
   const after = { returnDocument: 'after' } as const
-  return async (key) => {
+  return async (key, times) => {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const now = clock.now()
       const expire = new Date(now.getTime() + WINDOW_MS)
       const latest = beyond(expire)
       const running = { key, expire: { $gt: now, $lte: latest } }
       const over = { key, $or: [{ expire: { $lte: now } }, { expire: { $gt: latest } }] }
-      const one = { $inc: { points: 1 }, $setOnInsert: { expire } }
+      const one = { $inc: { points: times }, $setOnInsert: { expire } }
       const counted =
         (await counters.findOneAndUpdate(running, one, { ...after, upsert: true }).catch(unlessOver)) ??
-        (await counters.findOneAndUpdate(over, { $set: { points: 1, expire } }, after))
+        (await counters.findOneAndUpdate(over, { $set: { points: times, expire } }, after))
       if (counted === null) continue
       const msLeft = Math.min(WINDOW_MS, counted.expire.getTime() - now.getTime())
       return { taken: counted.points, msLeft }

@@ -3,6 +3,7 @@
 /** What the service takes and answers, by its name in openapi.json. */
 export interface Schemas {
   CreateRequest: { action: string; ttl_seconds?: number; context?: { readonly [name: string]: unknown }; requires_individual_decision?: boolean; callback_url?: string; audience?: string; reversibility?: "read_only" | "reversible" | "externally_reversible" | "irreversible"; use_within_seconds?: number; notify?: { channel?: string; member?: string }; reuse?: "open"; sandbox_decision?: "approved" | "rejected"; sandbox_auto_decide_seconds?: number }
+  CreateRequests: { requests: readonly (Schemas["CreateRequest"])[] }
   "Id.req": string
   ConsumeRequest: { action?: string; context?: { readonly [name: string]: unknown }; context_sha256?: string; refuse_sandbox?: boolean }
   DecisionOptionsRequest: { decision: "approved" | "rejected" }
@@ -21,17 +22,20 @@ export interface Schemas {
   ProvenConsent: { decision: "approved" | "rejected"; code?: string; passkey?: Schemas["PasskeyAssertion"]; totp?: string }
   CreateApiKey: { name: string; sandbox?: boolean; scopes?: readonly ("approval:create" | "approval:read" | "approval:verify")[]; source_control?: boolean }
   "Id.key": string
-  ChangeApiKey: { name?: string; source_control?: boolean; policy?: Schemas["NewKeyPolicy"] | null; proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
+  ChangeApiKey: { name?: string; source_control?: boolean; policy?: Schemas["NewKeyPolicy"] | null; proof?: Schemas["Proof"] }
   /** Narrows the policy of the account; null: only that of the account applies. */
   NewKeyPolicy: { approvers?: readonly (string)[]; quorum?: number; passkey_only?: true; high_impact?: true }
+  Proof: { passkey?: Schemas["PasskeyAssertion"]; totp?: string }
   AccountChange: { name?: string; names_in_channels?: boolean }
   Withdrawal: { ids: readonly (string)[] }
   AuditType: "approval.created" | "approval.voted" | "approval.same_address" | "approval.approved" | "approval.rejected" | "approval.expired" | "approval.cancelled" | "approval.consumed" | "approval.reminded" | "approval.erased" | "approval.deleted" | "approval.verified" | "webhook.created" | "webhook.deleted" | "webhook.rotated" | "webhook.disabled" | "webhook.enabled" | "webhook.tested" | "delivery.delivered" | "delivery.failed" | "delivery.exhausted" | "delivery.dropped" | "delivery.replayed" | "card.posted" | "card.unreachable" | "card.exhausted" | "chat.linked" | "chat.unlinked" | "chat.browser_known" | "chat.installed" | "chat.uninstalled" | "chat.unavailable" | "chat.restored" | "channel.added" | "channel.removed" | "push.device_added" | "push.device_removed" | "push.sent" | "push.failed" | "key.created" | "key.revoked" | "key.secret_read" | "signing_key.created" | "signing_key.revoked" | "push_key.created" | "bootstrap.requested" | "bootstrap.approved" | "bootstrap.rejected" | "bootstrap.expired" | "bootstrap.collected" | "account.changed" | "policy.changed" | "key.changed" | "member.invited" | "member.joined" | "member.declined" | "member.changed" | "member.removed" | "member.left" | "delegate.set" | "delegate.removed" | "user.changed" | "user.erased" | "user.invited" | "user.enrolled" | "user.reset" | "session.created" | "session.ended" | "factor.passkey_added" | "factor.passkey_removed" | "factor.passkey_suspended" | "factor.passkey_counter_fell" | "factor.totp_added" | "factor.totp_removed" | "factor.totp_locked" | "factor.totp_disabled" | "factor.backup_codes_renewed" | "factor.backup_code_used" | "internal_token.used" | "store.restored" | "store.released" | "approval.released" | "audit.erased"
-  NewMember: { email: string; name?: string; role: "approver" | "auditor"; proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
+  NewMember: { email: string; name?: string; role: "approver" | "auditor"; proof?: Schemas["Proof"] }
   "Id.usr": string
-  MemberRole: { role: "approver" | "auditor"; proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
-  FreshProof: { proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
-  SetPolicy: { approvers: readonly (string)[]; quorum: number; passkey_only: boolean; high_impact: boolean; confirmed_only?: boolean; authenticators?: "attested" | readonly (string)[] | null; reminders?: readonly (number)[]; proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
+  MemberRole: { role: "approver" | "auditor"; proof?: Schemas["Proof"] }
+  FreshProof: { proof?: Schemas["Proof"] }
+  SetPolicy: { approvers: readonly (string)[]; quorum: number; passkey_only: boolean; high_impact: boolean; confirmed_only?: boolean; authenticators?: Schemas["Authenticators"] | null; reminders?: readonly (number)[]; proof?: Schemas["Proof"] }
+  /** Only passkeys whose authenticator proved its model when it was registered, or of these only the listed models, by AAGUID. Codes then do not count. Absent: any passkey. */
+  Authenticators: "attested" | readonly (string)[]
   "Id.acc": string
   Acceptance: { token: string }
   CreateWebhook: { url: string; events?: readonly (Schemas["Subscribable"])[] }
@@ -48,14 +52,14 @@ export interface Schemas {
   PasskeyRegistration: { id: string; rawId: string; type: "public-key"; response: { clientDataJSON: string; attestationObject: string; transports?: readonly (string)[] | null } }
   TotpEnrollment: { token: string; code: string }
   StepUp: { operation: "session.prove" | "passkey.add" | "passkey.remove" | "totp.add" | "totp.remove" | "backup_codes.renew" | "chat.link" | "chat.channel" | "policy.change" | "key.change" | "member.invite" | "member.change" | "delegate.change"; target?: string }
-  NewPasskeyOptions: { proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string }; attested?: boolean }
+  NewPasskeyOptions: { proof?: Schemas["Proof"]; attested?: boolean }
   NewPasskey: { name: string; credential: Schemas["PasskeyRegistration"] }
   "Id.pky": string
   Code: { code: string }
   ChangeProfile: { name?: string; default_ttl_seconds?: number }
-  SetDelegate: { user_id: string; starts_at: string; ends_at: string; proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
+  SetDelegate: { user_id: string; starts_at: string; ends_at: string; proof?: Schemas["Proof"] }
   LookAtChatLink: { token: string }
-  UseChatLink: { token: string; proof?: { passkey?: Schemas["PasskeyAssertion"]; totp?: string } }
+  UseChatLink: { token: string; proof?: Schemas["Proof"] }
   RemoveChatIdentity: { key: string }
   RemoveChatChannel: { platform: "slack" | "teams"; tenant: string; channel: string }
   RemoveChatApp: { platform: "slack"; tenant: string }
@@ -65,8 +69,10 @@ export interface Schemas {
   CallbackBody: { request_id: Schemas["Id.req"]; decision: "approved" | "rejected"; decided_at: Schemas["Time"]; delegate?: Schemas["ApproverReference"]; signed_receipt: Schemas["SignedReceipt"]; sandbox?: true }
   Time: string
   /** The proof that a person decided; the HMAC of the callback is not. Check it offline, with `countersign verify` or any Ed25519 library, before you act. */
-  SignedReceipt: { decision_id: Schemas["Id.dec"]; signature: string; public_key_id: string; canonical_payload: string; comment: string | null }
+  SignedReceipt: { decision_id: Schemas["Id.dec"]; signature: string; public_key_id: Schemas["SigningKeyId"]; canonical_payload: string; comment: string | null }
   "Id.dec": string
+  /** Id of the signing key in `/.well-known/jwks.json` (RFC 7638 thumbprint). */
+  SigningKeyId: string
   ApprovalCreatedEvent: { id: Schemas["Id.evt"]; type: "approval.created"; created_at: Schemas["Time"]; data: { request_id: Schemas["Id.req"]; action: string; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; requires_individual_decision: boolean; sandbox?: true } }
   ApprovalApprovedEvent: { id: Schemas["Id.evt"]; type: "approval.approved"; created_at: Schemas["Time"]; data: Schemas["CallbackBody"] }
   ApprovalRejectedEvent: { id: Schemas["Id.evt"]; type: "approval.rejected"; created_at: Schemas["Time"]; data: Schemas["CallbackBody"] }
@@ -82,55 +88,66 @@ export interface Schemas {
   ChatRestoredEvent: { id: Schemas["Id.evt"]; type: "chat.restored"; created_at: Schemas["Time"]; data: { platform: "slack" | "teams"; tenant: string | null; channel?: string; reason: string; since: Schemas["Time"]; restored_at: Schemas["Time"] } }
   WebhookTestEvent: { id: Schemas["Id.evt"]; type: "webhook.test"; created_at: Schemas["Time"]; data: { webhook_id: Schemas["Id.whk"] } }
   /** Answer to a live key; `metadata` is the supplied `context`. */
-  CreatedRequest: { id: Schemas["Id.req"]; status: "pending" | "approved"; action: string; metadata: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; reused?: true; approval?: Schemas["Approval"]; ignored_fields?: Schemas["IgnoredFields"] }
+  CreatedRequest: { id: Schemas["Id.req"]; status: "pending" | "approved"; action: string; metadata: Schemas["Context"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; reused?: true; approval?: Schemas["Approval"]; ignored_fields?: Schemas["IgnoredFields"] }
+  /** The structured data supplied at creation. */
+  Context: { readonly [name: string]: unknown }
   /** The page on which approvers read the request and decide. */
   ReviewUrl: string
   /** A request; its fields depend on its status. */
   Approval: Schemas["PendingApproval"] | Schemas["ApprovedApproval"] | Schemas["RejectedApproval"] | Schemas["ExpiredApproval"]
   /** There is no decision yet. */
-  PendingApproval: { id: Schemas["Id.req"]; action: string; status: "pending"; context: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; use_within_seconds?: Schemas["UseWithin"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  PendingApproval: { id: Schemas["Id.req"]; action: string; status: "pending"; context: Schemas["Context"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; use_within_seconds?: Schemas["UseWithin"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
   /** Seconds from the decision in which an approval can be used. */
   UseWithin: number
   /** As it was sent. */
   Notify: { channel: string } | { member: string }
+  /** Only for requests made with a sandbox key. */
+  SandboxMark: true
   /** Approved, with its receipt. */
-  ApprovedApproval: { id: Schemas["Id.req"]; action: string; status: "approved"; context: { readonly [name: string]: unknown }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decision: Schemas["Decision"]; use_within_seconds?: Schemas["UseWithin"]; consumed_at?: Schemas["Time"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  ApprovedApproval: { id: Schemas["Id.req"]; action: string; status: "approved"; context: Schemas["Context"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decision: Schemas["Decision"]; use_within_seconds?: Schemas["UseWithin"]; consumed_at?: Schemas["Time"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
   /** A signed receipt; check it with `countersign verify` or any Ed25519 library. */
-  Decision: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; signed_payload: string; signature: string; public_key_id: string; decided_at: Schemas["Time"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; comment: string | null; intent?: string; votes?: readonly (Schemas["SignedVote"])[] }
+  Decision: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; signed_payload: string; signature: string; public_key_id: Schemas["SigningKeyId"]; decided_at: Schemas["Time"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; comment: string | null; intent?: string; votes?: readonly (Schemas["SignedVote"])[] }
   /** How presence was proved; `sandbox`: no person decided. */
   Method: "passkey" | "totp" | "sandbox"
   /** One vote of several. Signed, and a receipt of its own, if it agrees with the outcome. Approvals of a request that was rejected are not signed and have no `signed_payload`, `signature` and `public_key_id`: such a receipt would pass for a permission wherever only its signature is checked. */
-  SignedVote: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; signed_payload?: string; signature?: string; public_key_id?: string; decided_at: Schemas["Time"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; comment: string | null; intent?: string }
+  SignedVote: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; signed_payload?: string; signature?: string; public_key_id?: Schemas["SigningKeyId"]; decided_at: Schemas["Time"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; comment: string | null; intent?: string }
   /** Rejected, with its receipt; no context and no times. */
-  RejectedApproval: { id: Schemas["Id.req"]; action: string; status: "rejected"; decision: Schemas["Decision"]; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  RejectedApproval: { id: Schemas["Id.req"]; action: string; status: "rejected"; decision: Schemas["Decision"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
   /** The request expired or was withdrawn: nothing was signed, so there is no `decision`. */
-  ExpiredApproval: { id: Schemas["Id.req"]; action: string; status: "expired"; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; cancelled?: true; notify?: Schemas["Notify"]; sandbox?: true; erased_at?: Schemas["Time"] }
+  ExpiredApproval: { id: Schemas["Id.req"]; action: string; status: "expired"; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; cancelled?: true; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
   /** Unknown fields that were sent; absent if there are none. A name that looks like a known field is refused instead. */
   IgnoredFields: readonly (string)[]
   /** Answer to a sandbox key. `request_id` is the `id`. */
-  CreatedSandboxRequest: { id: Schemas["Id.req"]; request_id: Schemas["Id.req"]; status: "pending" | "approved"; sandbox: true; verify_url: string; review_url: Schemas["ReviewUrl"]; reused?: true; approval?: Schemas["Approval"]; ignored_fields?: Schemas["IgnoredFields"] }
+  CreatedSandboxRequest: { id: Schemas["Id.req"]; request_id: Schemas["Id.req"]; status: "pending" | "approved"; sandbox: Schemas["SandboxMark"]; verify_url: string; review_url: Schemas["ReviewUrl"]; reused?: true; approval?: Schemas["Approval"]; ignored_fields?: Schemas["IgnoredFields"] }
   /** Every refusal has this form. */
   Error: { error: string; message: string; field?: string; detail?: string; reason?: string; scope?: string; status?: string; ids?: readonly (string)[]; retry_after?: number; request_id?: string }
-  ApprovalList: { data: readonly (Schemas["Approval"])[]; next_cursor: string | null }
+  CreatedRequests: { data: readonly (Schemas["CreatedRequest"] | Schemas["CreatedSandboxRequest"])[]; ignored_fields?: Schemas["IgnoredFields"] }
+  ApprovalList: { data: readonly (Schemas["Approval"])[]; next_cursor: Schemas["NextCursor"] }
+  /** The `cursor` of the next page; null on the last one. */
+  NextCursor: string | null
   WaitedApprovals: { data: readonly (Schemas["Approval"])[] }
-  Reminder: { ok: true; request_id: Schemas["Id.req"]; push_sent: boolean; push_accepted: boolean; reminded_at: Schemas["Time"]; sandbox?: true }
+  Reminder: { ok: true; request_id: Schemas["Id.req"]; push_sent: boolean; push_accepted: boolean; reminded_at: Schemas["Time"]; sandbox?: Schemas["SandboxMark"] }
   /** In production, do not proceed if `sandbox` is present. */
-  ConsumedApproval: { request_id: Schemas["Id.req"]; status: "approved"; decision_id: Schemas["Id.dec"]; consumed_at: Schemas["Time"]; sandbox?: true; ignored_fields?: Schemas["IgnoredFields"] }
+  ConsumedApproval: { request_id: Schemas["Id.req"]; status: "approved"; decision_id: Schemas["Id.dec"]; consumed_at: Schemas["Time"]; sandbox?: Schemas["SandboxMark"]; ignored_fields?: Schemas["IgnoredFields"] }
   Verdict: Schemas["ValidReceipt"] | Schemas["InvalidReceipt"]
-  ValidReceipt: { valid: true; decision: "approved" | "rejected"; method: Schemas["Method"]; delegate?: Schemas["ApproverReference"]; verified_at: Schemas["Time"]; public_key: string; public_key_id: string; signature: string; payload: Schemas["Payload"]; sandbox?: true; caution?: string; erased_at?: Schemas["Time"] }
+  ValidReceipt: { valid: true; decision: "approved" | "rejected"; method: Schemas["Method"]; delegate?: Schemas["ApproverReference"]; verified_at: Schemas["Time"]; public_key: string; public_key_id: Schemas["SigningKeyId"]; signature: string; payload: Schemas["Payload"]; sandbox?: Schemas["SandboxMark"]; caution?: string; erased_at?: Schemas["Time"] }
   /** The signed payload; `sandbox` is inside the signed bytes. */
-  Payload: { v: 1; rid: Schemas["Id.req"]; did: Schemas["Id.dec"]; approver: Schemas["ApproverReference"]; action: string; decision: "approved" | "rejected"; method: Schemas["Method"]; ts: number; exp: number; nonce: string; sandbox?: true }
+  Payload: { v: 1; rid: Schemas["Id.req"]; did: Schemas["Id.dec"]; approver: Schemas["ApproverReference"]; action: string; decision: "approved" | "rejected"; method: Schemas["Method"]; ts: number; exp: number; nonce: string; sandbox?: Schemas["SandboxMark"] }
   InvalidReceipt: { valid: false; error: string; message: string; status?: "pending" | "approved" | "rejected" | "expired" }
   /** RFC 7517 key set. Old keys stay in it, so old receipts can always be verified. */
-  JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: string; purpose: "decision" | "decision-sandbox"; nbf: number; exp?: number; revoked_at?: number })[]; restores?: readonly ({ copied_at: number; restored_at: number })[] }
-  PendingRequests: { data: readonly (Schemas["PendingRequest"])[]; next_cursor: string | null }
-  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: { needed: number; approved: number }; may_decide: boolean; held?: true; methods: readonly ("passkey" | "totp")[] }
+  JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: Schemas["SigningKeyId"]; purpose: "decision" | "decision-sandbox"; nbf: number; exp?: number; revoked_at?: number })[]; restores?: readonly ({ copied_at: number; restored_at: number })[] }
+  PendingRequests: { data: readonly (Schemas["PendingRequest"])[]; next_cursor: Schemas["NextCursor"] }
+  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; may_decide: boolean; held?: true; methods: readonly ("passkey" | "totp")[] }
   /** The approver for whom the signed-in person would decide, as their delegate. */
   Principal: { name: string; approver: Schemas["ApproverReference"]; delegate: Schemas["ApproverReference"] }
+  /** How many must approve, and how many have. */
+  Quorum: { needed: number; approved: number }
   /** A request as one of its approvers sees it. */
-  Review: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; context: { readonly [name: string]: unknown }; context_json: string; context_sha256: string; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; server_time: Schemas["Time"]; high_impact: boolean; sandbox?: true; requested_by: { key_name: string; account_name: string; key_revoked?: true }; requester: { key: Schemas["Id.key"]; account: Schemas["Id.acc"] }; policy: { approvers: readonly (Schemas["ApproverReference"])[]; passkey_only: boolean; confirmed_only?: true; authenticators?: "attested" | readonly (string)[] }; audience?: string; reversibility?: "read_only" | "reversible" | "externally_reversible" | "irreversible"; use_within_seconds?: Schemas["UseWithin"]; quorum: { needed: number; approved: number }; approver: Schemas["ApproverReference"] | null; on_behalf_of: Schemas["Principal"] | null; may_decide: boolean; why_not?: "not_found" | "not_pending" | "sandbox_request" | "held_after_restore" | "already_voted" | "not_confirmed" | "passkey_required" | "authenticator_refused" | "method_not_enrolled"; methods: readonly ("passkey" | "totp")[]; outcome_goes_to?: { kind: "channel" | "member"; name: string; platform?: "slack" | "teams" }; not_reachable: readonly (Schemas["ApproverReference"])[]; same_address?: true; votes: readonly (Schemas["ReviewedVote"])[]; seen: readonly ({ approver: Schemas["ApproverReference"]; at: Schemas["Time"] })[]; decision?: Schemas["Decision"]; names: { readonly [name: string]: string } }
+  Review: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; context: Schemas["Context"]; context_json: string; context_sha256: string; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; server_time: Schemas["Time"]; high_impact: boolean; sandbox?: Schemas["SandboxMark"]; requested_by: { key_name: string; account_name: string; key_revoked?: true }; requester: { key: Schemas["Id.key"]; account: Schemas["Id.acc"] }; policy: { approvers: readonly (Schemas["ApproverReference"])[]; passkey_only: boolean; confirmed_only?: true; authenticators?: Schemas["Authenticators"] }; audience?: string; reversibility?: "read_only" | "reversible" | "externally_reversible" | "irreversible"; use_within_seconds?: Schemas["UseWithin"]; quorum: Schemas["Quorum"]; approver: Schemas["ApproverReference"] | null; on_behalf_of: Schemas["Principal"] | null; may_decide: boolean; why_not?: "not_found" | "not_pending" | "sandbox_request" | "held_after_restore" | "already_voted" | "not_confirmed" | "passkey_required" | "authenticator_refused" | "method_not_enrolled"; methods: readonly ("passkey" | "totp")[]; outcome_goes_to?: { kind: "channel" | "member"; name: string; platform?: "slack" | "teams" }; not_reachable: readonly (Schemas["ApproverReference"])[]; same_address?: true; votes: readonly (Schemas["ReviewedVote"])[]; seen: readonly ({ approver: Schemas["ApproverReference"]; at: Schemas["Time"] })[]; decision?: Schemas["Decision"]; names: Schemas["Names"] }
   ReviewedVote: { approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; decision: "approved" | "rejected"; method: Schemas["Method"]; at: Schemas["Time"]; mine: boolean; comment: string | null }
-  SimilarRequests: { data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; names: { readonly [name: string]: string } }
+  /** Current names of the people of the account, by reference; only for members of the account. Receipts contain references only. */
+  Names: { readonly [name: string]: string }
+  SimilarRequests: { data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; names: Schemas["Names"] }
   /** `options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`. */
   DecisionOptions: { intent: Schemas["Intent"]; options: Schemas["PublicKeyCredentialRequestOptions"] }
   /** The statement that the person consents to. Compare it with what you show. */
@@ -153,7 +170,7 @@ export interface Schemas {
   BootstrapUndecided: { status: "pending" | "rejected" }
   BootstrapApproved: { status: "approved"; api_key: string }
   BootstrapExpired: { status: "expired"; reason: "not_answered" | "not_collected" | "already_collected"; message: string }
-  WaitingConsents: { data: readonly (Schemas["WaitingConsent"])[]; next_cursor: string | null }
+  WaitingConsents: { data: readonly (Schemas["WaitingConsent"])[]; next_cursor: Schemas["NextCursor"] }
   WaitingConsent: { id: Schemas["Id.bst"]; client_name: string; requester: { address: string; user_agent: string }; scopes: readonly ("approval:create" | "approval:read" | "approval:verify")[]; created_at: Schemas["Time"]; expires_at: Schemas["Time"] }
   Consent: { id: Schemas["Id.bst"]; client_name: string; requester: { address: string; user_agent: string }; scopes: readonly ("approval:create" | "approval:read" | "approval:verify")[]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; status: "pending" | "approved" | "rejected" | "expired"; server_time: Schemas["Time"]; tries_left: number; methods: readonly ("passkey" | "totp")[]; consent?: { decision: "approved" | "rejected"; method: "passkey" | "totp"; at: Schemas["Time"] }; collect_by?: Schemas["Time"]; collected?: { at: Schemas["Time"]; address?: string; key_id?: Schemas["Id.key"] } }
   /** `options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`. */
@@ -161,7 +178,7 @@ export interface Schemas {
   /** The statement that the owner consents to. Compare it with what you show. */
   ConsentIntent: { typ: "human-approval/bootstrap/v1"; aud: string; bst: Schemas["Id.bst"]; decision: "approved" | "rejected"; approver: Schemas["ApproverReference"]; client_name: string; scopes: string; code: string | null; requested_at: Schemas["Time"]; exp: number; salt: string }
   Consented: { id: Schemas["Id.bst"]; status: "pending" | "approved" | "rejected" | "expired" }
-  ApiKeyList: { data: readonly (Schemas["ApiKey"])[]; next_cursor: string | null }
+  ApiKeyList: { data: readonly (Schemas["ApiKey"])[]; next_cursor: Schemas["NextCursor"] }
   ApiKey: { id: Schemas["Id.key"]; name: string; key_prefix: string; sandbox: boolean; scopes: readonly ("approval:create" | "approval:read" | "approval:verify")[]; source_control: boolean; policy: Schemas["KeyPolicy"] | null; created_at: Schemas["Time"]; last_used_at: Schemas["Time"] | null; revoked_at: Schemas["Time"] | null }
   /** The restrictions that the key adds to the policy of the account. */
   KeyPolicy: { approvers?: readonly (Schemas["Id.usr"])[]; quorum?: number; passkey_only?: true; high_impact?: true }
@@ -174,14 +191,14 @@ export interface Schemas {
   /** Answer to a session: all keys that are not revoked. */
   WebhookSecrets: { keys: readonly ({ id: Schemas["Id.key"]; name: string; key_prefix: string; webhook_signing_secret: string })[] }
   Account: { id: Schemas["Id.acc"]; name: string; role: "owner" | "approver" | "auditor"; owner: { id: Schemas["Id.usr"]; name: string; email: string; approver: Schemas["ApproverReference"] }; created_at: Schemas["Time"]; names_in_channels: boolean; quota: { limit: number; used: number; month: string; resets_at: Schemas["Time"] }; policy?: Schemas["Policy"] }
-  Policy: { approvers: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string; approver: Schemas["ApproverReference"]; has_passkey: boolean; has_totp: boolean; confirmed: boolean; eligible: boolean })[]; quorum: number; passkey_only: boolean; high_impact: boolean; confirmed_only: boolean; authenticators?: "attested" | readonly (string)[]; can_attest?: true; reminders: readonly (number)[]; reachable: boolean; ignored_fields?: Schemas["IgnoredFields"] }
-  History: { data: readonly (Schemas["HistoryRow"])[]; next_cursor: string | null; searched_to?: Schemas["Time"]; names: { readonly [name: string]: string } }
-  HistoryRow: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; high_impact: boolean; sandbox?: true; requested_by: { key_name: string; account_name: string }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decided_at?: Schemas["Time"]; decision?: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"] }; quorum: { needed: number; approved: number } }
+  Policy: { approvers: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string; approver: Schemas["ApproverReference"]; has_passkey: boolean; has_totp: boolean; confirmed: boolean; eligible: boolean })[]; quorum: number; passkey_only: boolean; high_impact: boolean; confirmed_only: boolean; authenticators?: Schemas["Authenticators"]; can_attest?: true; reminders: readonly (number)[]; reachable: boolean; ignored_fields?: Schemas["IgnoredFields"] }
+  History: { data: readonly (Schemas["HistoryRow"])[]; next_cursor: Schemas["NextCursor"]; searched_to?: Schemas["Time"]; names: Schemas["Names"] }
+  HistoryRow: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; high_impact: boolean; sandbox?: Schemas["SandboxMark"]; requested_by: { key_name: string; account_name: string }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decided_at?: Schemas["Time"]; decision?: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"] }; quorum: Schemas["Quorum"] }
   Withdrawn: { withdrawn: readonly (Schemas["Id.req"])[] }
-  AuditList: { data: readonly (Schemas["AuditRecord"])[]; next_cursor: string | null; searched_to?: Schemas["Time"]; names: { readonly [name: string]: string }; actions: { readonly [name: string]: string } }
+  AuditList: { data: readonly (Schemas["AuditRecord"])[]; next_cursor: Schemas["NextCursor"]; searched_to?: Schemas["Time"]; names: { readonly [name: string]: string }; actions: { readonly [name: string]: string } }
   AuditRecord: { seq: number; id: Schemas["Id.evt"]; type: Schemas["AuditType"]; at: Schemas["Time"]; actor: Schemas["AuditActor"]; subject: string; detail: { readonly [name: string]: string | number | boolean }; hash: string }
   AuditActor: { kind: "api_key" | "internal" | "user" | "chat" | "cli" | "service" | "public"; id?: string; address?: string }
-  Members: { data: readonly (Schemas["Member"])[]; next_cursor: string | null }
+  Members: { data: readonly (Schemas["Member"])[]; next_cursor: Schemas["NextCursor"] }
   /** While the person is only invited, `name` is the one that the owner entered, `approver` is null and the factors are false, even if the person is enrolled already. */
   Member: { user_id: Schemas["Id.usr"]; email: string; name: string; approver: Schemas["ApproverReference"] | null; role: "owner" | "approver" | "auditor"; state: "active" | "invited"; has_passkey: boolean; has_totp: boolean; passkeys?: readonly ({ device_bound?: true; aaguid?: string; authenticator?: string; attested?: true })[]; invited_at: Schemas["Time"] | null; joined_at: Schemas["Time"] | null }
   InvitedMember: { member: Schemas["Member"]; link: Schemas["MemberLink"] }
@@ -189,7 +206,7 @@ export interface Schemas {
   ChangedMember: { member: Schemas["Member"] }
   NewMemberLink: { link: Schemas["MemberLink"] }
   Ok: { ok: true }
-  WebhookList: { data: readonly (Schemas["ListedWebhook"])[]; next_cursor: string | null }
+  WebhookList: { data: readonly (Schemas["ListedWebhook"])[]; next_cursor: Schemas["NextCursor"] }
   ListedWebhook: { id: Schemas["Id.whk"]; url: string; events: readonly (Schemas["Subscribable"])[]; state: "active" | "disabled" | "deleted"; created_at: Schemas["Time"]; disabled_at: Schemas["Time"] | null; previous_secret_valid_until: Schemas["Time"] | null; last_delivery: Schemas["Delivery"] | null }
   /** One event sent to one receiver. */
   Delivery: { id: Schemas["Id.dlv"]; target: "callback" | "webhook"; webhook_id?: Schemas["Id.whk"]; request_id?: Schemas["Id.req"]; event_id: Schemas["Id.evt"]; event_type: Schemas["SentType"]; url: string; state: "due" | "sending" | "delivered" | "dead" | "dropped"; next_attempt_at: Schemas["Time"] | null; attempts: readonly ({ at: Schemas["Time"]; outcome: string; duration_ms: number })[]; created_at: Schemas["Time"] }
@@ -198,8 +215,8 @@ export interface Schemas {
   Webhook: { id: Schemas["Id.whk"]; url: string; events: readonly (Schemas["Subscribable"])[]; state: "active" | "disabled" | "deleted"; created_at: Schemas["Time"]; disabled_at: Schemas["Time"] | null; previous_secret_valid_until: Schemas["Time"] | null }
   ChangedWebhook: { ok: true; webhook: Schemas["Webhook"] }
   RotatedWebhook: { webhook: Schemas["Webhook"]; secret: string; previous_secret_valid_until: Schemas["Time"] }
-  DeliveryList: { data: readonly (Schemas["Delivery"])[]; next_cursor: string | null }
-  RequestLog: { data: readonly (Schemas["Delivery"])[]; next_cursor: string | null; cards: readonly (Schemas["Card"])[]; quiet: readonly ({ approver: Schemas["ApproverReference"]; until: Schemas["Time"] })[] }
+  DeliveryList: { data: readonly (Schemas["Delivery"])[]; next_cursor: Schemas["NextCursor"] }
+  RequestLog: { data: readonly (Schemas["Delivery"])[]; next_cursor: Schemas["NextCursor"]; cards: readonly (Schemas["Card"])[]; quiet: readonly ({ approver: Schemas["ApproverReference"]; until: Schemas["Time"] })[] }
   /** One message in chat about a request, edited as the request changes. */
   Card: { id: Schemas["Id.crd"]; platform: "slack" | "teams"; recipient: "approver" | "channel" | "member"; approver?: Schemas["ApproverReference"]; state: "due" | "sending" | "shown" | "behind" | "not_sent" | "unreachable"; next_attempt_at: Schemas["Time"] | null; attempts: readonly ({ at: Schemas["Time"]; what: "post" | "update" | "reply"; outcome: "accepted" | "unreachable" | "unavailable" | "rate_limited" | "timeout" | "failed" | "interrupted"; duration_ms: number })[]; created_at: Schemas["Time"] }
   "Id.crd": string
@@ -209,7 +226,7 @@ export interface Schemas {
   Session: { token: string; token_type: "Bearer"; expires_in: number; user: Schemas["User"] }
   ProvenSession: { ok: true; proven_until: Schemas["Time"] }
   AssertionOptions: { options: Schemas["PublicKeyCredentialRequestOptions"] }
-  OwnSessions: { data: readonly (Schemas["OwnSession"])[]; next_cursor: string | null }
+  OwnSessions: { data: readonly (Schemas["OwnSession"])[]; next_cursor: Schemas["NextCursor"] }
   OwnSession: { id: Schemas["Id.ses"]; current: boolean; created_at: Schemas["Time"]; last_seen_at: Schemas["Time"]; expires_at: Schemas["Time"]; user_agent: string }
   OtherSessionsEnded: { ok: true; ended: number }
   Enrollment: { kind: "setup" | "invite"; email: string | null; name: string | null; expires_at: Schemas["Time"]; account_id?: Schemas["Id.acc"]; account_name?: string; role?: "approver" | "auditor"; enrolled: boolean }
@@ -224,7 +241,7 @@ export interface Schemas {
   NewPasskeyAnswer: { passkey: Schemas["Passkey"] }
   BackupCodes: { backup_codes: readonly (string)[] }
   Profile: { user: Schemas["User"] }
-  DelegateCandidates: { data: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string })[]; next_cursor: string | null }
+  DelegateCandidates: { data: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string })[]; next_cursor: Schemas["NextCursor"] }
   /** The names come from the platform and its users; they prove nothing. */
   ChatLink: { id: Schemas["Id.cln"]; kind: "link" | "browser" | "channel"; platform: "slack" | "teams"; person: string; workspace: string; channel?: string; expires_at: Schemas["Time"] }
   "Id.cln": string
@@ -236,8 +253,10 @@ export interface Schemas {
   /** A channel that is notified of every request of the account. */
   ChatChannel: { platform: "slack" | "teams"; tenant: string; channel: string; name?: string; workspace?: string; unavailable?: { since: Schemas["Time"]; reason: string; advice: string } }
   ChatIdentities: { identities: readonly (Schemas["ChatIdentity"])[] }
-  ChatChannelList: { data: readonly (Schemas["ChatChannel"])[]; next_cursor: string | null }
-  ChatApps: { slack: { configured: boolean; mode: "one" | "many" | null; installations: readonly ({ tenant: string; name: string | null; installed_at: Schemas["Time"] | null })[]; unavailable?: readonly ({ tenant: string | null; since: Schemas["Time"]; reason: string; advice: string })[] }; teams: { configured: boolean; tenants: readonly (string)[]; name?: string; unavailable?: readonly ({ tenant: string | null; since: Schemas["Time"]; reason: string; advice: string })[] } }
+  ChatChannelList: { data: readonly (Schemas["ChatChannel"])[]; next_cursor: Schemas["NextCursor"] }
+  ChatApps: { slack: { configured: boolean; mode: "one" | "many" | null; installations: readonly ({ tenant: string; name: string | null; installed_at: Schemas["Time"] | null })[]; unavailable?: Schemas["ChatTroubles"] }; teams: { configured: boolean; tenants: readonly (string)[]; name?: string; unavailable?: Schemas["ChatTroubles"] } }
+  /** Workspaces that refuse cards of the account now. */
+  ChatTroubles: readonly ({ tenant: string | null; since: Schemas["Time"]; reason: string; advice: string })[]
   PushDevices: { public_key: string; devices: readonly (Schemas["PushDevice"])[] }
   /** A browser that shows notifications. */
   PushDevice: { id: Schemas["Id.psd"]; name: string; created_at: Schemas["Time"]; last_sent_at: Schemas["Time"] | null }
@@ -251,6 +270,8 @@ export interface Schemas {
 export interface Operations {
   /** Make a request */
   "POST /api/v1/approvals/request": { input: { query?: { wait?: number }; body: Schemas["CreateRequest"] }; answer: Schemas["CreatedRequest"] | Schemas["CreatedSandboxRequest"] }
+  /** Ask for several at once */
+  "POST /api/v1/approvals/requests": { input: { body: Schemas["CreateRequests"] }; answer: Schemas["CreatedRequests"] }
   /** List the key's own requests, newest first */
   "GET /api/v1/approvals": { input: { query?: { status?: "pending" | "approved" | "rejected" | "expired"; limit?: number; cursor?: string } }; answer: Schemas["ApprovalList"] }
   /** Read a request */

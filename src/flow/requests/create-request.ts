@@ -99,8 +99,8 @@ async function makeOrFind(
 }
 
 /**
- * Makes a request: sandbox fields → callback → context → account, policy and chat → quota → one insert that carries its own
- * event and audit entry. Its marks are unique: they determine which of two calls makes it.
+ * Makes a request: draft → quota → one insert that carries its own event and audit entry. Its marks are unique: they determine which
+ * of two calls makes it.
  * @returns undefined when the other call was faster
  */
 async function makeRequest(
@@ -109,6 +109,29 @@ async function makeRequest(
   input: CreateInput,
   marks: Marks,
 ): Promise<Created | undefined> {
+  const draft = await draftRequest(deps, caller, input, marks)
+  const twin = await takeAllowanceUnlessTwin(deps, draft, marks)
+  if (twin !== undefined) return twin
+  return (await saveDraft(deps, draft)) ? { request: draft.request } : undefined
+}
+
+/** A request that passed all checks, with the quota from which it is still to take; nothing is written yet. */
+export interface Draft {
+  request: ApprovalRequest
+  quota: number
+  noListeners: boolean
+}
+
+/**
+ * Checks all that a request depends on: sandbox fields → callback → context → account, policy and chat.
+ * @throws Refusal of `createRequest` but for those of quotas and marks
+ */
+export async function draftRequest(
+  deps: FlowDeps,
+  caller: Caller,
+  input: CreateInput,
+  marks: Marks,
+): Promise<Draft> {
   refuseSandboxFields(caller, input)
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
@@ -119,17 +142,16 @@ async function makeRequest(
   const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
   const notify = input.notify && (await findTarget(deps, account, input.notify))
   const parts = { callback, context, account, owner, policy, requirement, notify, created_at }
-  const request = { ...buildRequest(deps, caller, input, parts), ...marks }
-  const twin = await takeAllowanceUnlessTwin(deps, request, account.monthly_quota, marks)
-  if (twin !== undefined) return twin
-  if (!(await save(deps, request, hasNoListeners(account, people)))) return undefined
-  tellLink(deps, request)
-  return { request }
+  return {
+    request: { ...buildRequest(deps, caller, input, parts), ...marks },
+    quota: account.monthly_quota,
+    noListeners: hasNoListeners(account, people),
+  }
 }
 
 /** Milliseconds for which a refused call waits for the request of its twin, and between two looks for it. */
-const TWIN_MS = 5_000
-const TWIN_LOOK_MS = 50
+export const TWIN_MS = 5_000
+export const TWIN_LOOK_MS = 50
 
 /**
  * Takes the allowance. If it is used up, but the same call has taken some of it in another process, this one waits for what becomes
@@ -139,8 +161,7 @@ const TWIN_LOOK_MS = 50
  */
 async function takeAllowanceUnlessTwin(
   deps: FlowDeps,
-  request: ApprovalRequest,
-  quota: number,
+  { request, quota }: Draft,
   marks: Marks,
 ): Promise<Created | undefined> {
   for (const until = deps.clock.steady() + TWIN_MS; ; await pause(TWIN_LOOK_MS)) {
@@ -292,10 +313,13 @@ function sandboxPlan(
   return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
 }
 
-/** @returns false when another call with the same mark was faster */
-async function save(deps: FlowDeps, request: ApprovalRequest, noListeners: boolean): Promise<boolean> {
+/** Makes the request, whose allowance was taken. @returns false when another call with the same mark was faster */
+export async function saveDraft(deps: FlowDeps, { request, noListeners }: Draft): Promise<boolean> {
   try {
-    if (await deps.requests.insert(request, { noListeners })) return true
+    if (await deps.requests.insert(request, { noListeners })) {
+      tellLink(deps, request)
+      return true
+    }
   } catch (error) {
     const settled = giveBackUnlessMade(deps, request).catch((cause: unknown) =>
       deps.log.warn({ error: cause, request_id: request.id }, 'releasing the quota of a request failed'),

@@ -1,6 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
-import { type ApprovalRequest, usableUntil } from '../../domain/request.ts'
+import { type ApprovalRequest, MOST_AT_ONCE, usableUntil } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -88,6 +88,42 @@ async function findByIdempotencyKey(
   }
   if (earlier.body_sha256 !== body_sha256) throw refusal('idempotency_mismatch')
   return earlier
+}
+
+/**
+ * Returns the marks that the requests of one call have, as many as it could have. The first is that of a call for one request, so
+ * that one key is not used for both.
+ */
+export function marksOfBatch(caller: Caller, { key, body }: Idempotency): Marks[] {
+  const body_sha256 = sha256Hex(canonicalize(body))
+  return Array.from({ length: MOST_AT_ONCE }, (_, index) => {
+    // No key holds a space.
+    const name = index === 0 ? key : `${key} ${index}`
+    return { idempotency_sha256: sha256Hex(`${caller.key.id}:${name}`), body_sha256 }
+  })
+}
+
+/**
+ * Finds what an earlier call with these marks made of its requests, which may be some of them only if it was cut off. They are
+ * forgotten together: otherwise a late repeat would make those anew that expired first.
+ * @throws Refusal `idempotency_mismatch`
+ */
+export async function findBatch(
+  { requests, clock }: FlowDeps,
+  marks: readonly Marks[],
+): Promise<(ApprovalRequest | undefined)[]> {
+  const found = await Promise.all(
+    marks.map(({ idempotency_sha256: mark = '' }) => requests.findMarked('idempotency_sha256', mark)),
+  )
+  const earlier = found.filter((request) => request !== undefined)
+  const now = clock.now()
+  if (earlier.every((request) => isForgotten(request, now))) {
+    await Promise.all(earlier.map(({ id }) => requests.giveUpMark(id, 'idempotency_sha256')))
+    return []
+  }
+  if (earlier.some(({ body_sha256 }) => body_sha256 !== marks[0]?.body_sha256))
+    throw refusal('idempotency_mismatch')
+  return found
 }
 
 async function findOpen(deps: FlowDeps, { open_sha256 }: Marks): Promise<ApprovalRequest | undefined> {

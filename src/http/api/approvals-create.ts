@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
+import { type ApprovalRequest, contextOf, MOST_AT_ONCE, REVERSIBILITIES } from '../../domain/request.ts'
 import { LONGEST_WAIT } from '../../domain/restore.ts'
 import { checkCallerText, codePointLength } from '../../domain/text-check.ts'
 import { requestAnswer } from './approval.ts'
@@ -146,6 +146,17 @@ export const createQuery = z.object({
   }),
 })
 
+/** `POST /api/v1/approvals/requests` */
+export const createManyBody = z
+  .object({
+    requests: z
+      .array(createBody, { error: 'must be a list' })
+      .min(1, 'must hold at least one request')
+      .max(MOST_AT_ONCE, `must not hold more than ${MOST_AT_ONCE} requests`)
+      .meta({ description: 'Without `reuse`.' }),
+  })
+  .meta({ id: 'CreateRequests' })
+
 /** The header `Idempotency-Key`. */
 export const idempotencyKey = z
   .string()
@@ -197,6 +208,15 @@ const sandboxCreatedAnswer = z
     description: 'Answer to a sandbox key. `request_id` is the `id`.',
   })
 
+const createdManyAnswer = z
+  .strictObject({
+    data: z
+      .array(z.union([createdAnswer, sandboxCreatedAnswer]))
+      .meta({ description: 'In the order of `requests`.' }),
+    ignored_fields: ignoredFields,
+  })
+  .meta({ id: 'CreatedRequests' })
+
 /** What stands in the answer to a creation; a replayed one repeats the first answer, whatever has become of the request. */
 interface Shown {
   baseUrl: string
@@ -212,7 +232,7 @@ function sharedParts({ id, status }: ApprovalRequest, { baseUrl, reused }: Shown
 }
 
 /** Presents a created request to a live key (interface, endpoint 1). */
-export function presentCreated(request: ApprovalRequest, shown: Shown): Answer<typeof createdAnswer> {
+function presentCreated(request: ApprovalRequest, shown: Shown): Answer<typeof createdAnswer> {
   const metadata = contextOf(request)
   return present(createdAnswer, request, {
     metadata,
@@ -223,10 +243,7 @@ export function presentCreated(request: ApprovalRequest, shown: Shown): Answer<t
 }
 
 /** Presents a created request to a sandbox key: the interface prescribes other field names here. */
-export function presentSandboxCreated(
-  request: ApprovalRequest,
-  shown: Shown,
-): Answer<typeof sandboxCreatedAnswer> {
+function presentSandboxCreated(request: ApprovalRequest, shown: Shown): Answer<typeof sandboxCreatedAnswer> {
   return {
     id: request.id,
     request_id: request.id,
@@ -241,6 +258,11 @@ export function idempotencyHeader(description: string) {
   return z.object({
     'Idempotency-Key': idempotencyKey.meta({ description, example: 'invoice-4711-attempt' }),
   })
+}
+
+/** Presents what was created to the key that created it. */
+export function presentMade(request: ApprovalRequest, shown: Shown) {
+  return request.sandbox ? presentSandboxCreated(request, shown) : presentCreated(request, shown)
 }
 
 const traceparent = z
@@ -278,6 +300,15 @@ const exampleSandbox = {
   review_url: exampleCreated.review_url,
 }
 
+const CREATE_REFUSALS = [
+  'sandbox_fields_require_sandbox_key',
+  'no_eligible_approver',
+  'notify_not_linked',
+  'idempotency_mismatch',
+  'quota_exceeded',
+  'too_many_pending',
+] as const
+
 export const createOperations = operations('Approvals', {
   'post /api/v1/approvals/request': {
     id: 'createApproval',
@@ -298,13 +329,26 @@ export const createOperations = operations('Approvals', {
         examples: { live_key: { value: exampleCreated }, sandbox_key: { value: exampleSandbox } },
       },
     },
-    refusals: [
-      'sandbox_fields_require_sandbox_key',
-      'no_eligible_approver',
-      'notify_not_linked',
-      'idempotency_mismatch',
-      'quota_exceeded',
-      'too_many_pending',
-    ],
+    refusals: CREATE_REFUSALS,
+  },
+  'post /api/v1/approvals/requests': {
+    id: 'createApprovals',
+    summary: 'Ask for several at once',
+    description: `Makes each of the requests, or none: all are checked first, and \`field\` names the one at fault, as in \`requests.3.action\`. Each counts against all limits, and is decided, read and used by itself. The body may have 64 KiB in all.`,
+    access: { by: ['key'], scope: 'approval:create' },
+    parameters: {
+      header: z.object({
+        'Idempotency-Key': z.string().meta({
+          description:
+            'Required. The same body gets the same requests; after an answer of 5xx, or none, send it again until it succeeds: the repeat makes what is missing.',
+        }),
+        traceparent,
+      }),
+    },
+    body: { schema: createManyBody },
+    answers: {
+      '201': { schema: createdManyAnswer, description: 'All of them.', headers: ['Idempotency-Replayed'] },
+    },
+    refusals: CREATE_REFUSALS,
   },
 })

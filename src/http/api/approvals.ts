@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
+import { type ApprovalRequest, MOST_AT_ONCE, REQUEST_STATUSES } from '../../domain/request.ts'
 import type { Reminder } from '../../domain/views.ts'
 import { expiredAnswer, requestAnswer } from './approval.ts'
 import { exampleBody, exampleCreated, exampleId, idempotencyHeader } from './approvals-create.ts'
@@ -19,9 +19,6 @@ export const listQuery = z.object({
 export const waitQuery = z.object({
   timeout: wholeNumber(1, 60).default(25).meta({ description: 'The longest time to wait, in seconds.' }),
 })
-
-/** Most requests that one call waits for or makes. */
-const MOST_AT_ONCE = 50
 
 /** `GET /api/v1/approvals/wait`. A text that is not an id is answered like an unknown id. */
 export const waitManyQuery = z.object({

@@ -118,7 +118,7 @@ const unavailable = z
       ...troubleFields,
     }),
   )
-  .meta({ description: 'Workspaces that refuse cards of the account now.' })
+  .meta({ id: 'ChatTroubles', description: 'Workspaces that refuse cards of the account now.' })
 
 export const chatAppsAnswer = z
   .strictObject({

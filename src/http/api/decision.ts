@@ -78,7 +78,7 @@ export const decisionAnswer = z
 /** The number of people who must approve, and of those who have. */
 export const quorumField = z
   .strictObject({ needed: z.int().min(1), approved: z.int().min(0) })
-  .meta({ description: 'How many must approve, and how many have.' })
+  .meta({ id: 'Quorum', description: 'How many must approve, and how many have.' })
 
 const encoder = new TextEncoder()
 

@@ -1,11 +1,13 @@
 import { type ErrorRequestHandler, type Response, Router } from 'express'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { readTraceparent } from '../../domain/trace-parent.ts'
+import type { Caller } from '../../flow/keys/authenticate-caller.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
+import { createBatch, inPlace } from '../../flow/requests/create-batch.ts'
 import { createRequest, refuseBlankAction, refuseSandboxFields } from '../../flow/requests/create-request.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/requests/read-request.ts'
 import {
@@ -29,7 +31,7 @@ import {
   waitManyQuery,
   waitQuery,
 } from '../api/approvals.ts'
-import { createBody, createQuery, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
+import { createBody, createManyBody, createQuery, presentMade } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
@@ -37,9 +39,9 @@ import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
-import { limitByAddress, limitByKey } from '../middleware/limit.ts'
+import { applyLimit, limitByAddress, limitByKey } from '../middleware/limit.ts'
 import { decodeCursor, encodeCursor, idempotencyKeyOf, parseInput } from '../read-input.ts'
-import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
+import { ignoredIn, ignoredOf, refusePolicyFields } from '../unknown-fields.ts'
 
 /** Creates the callers' routes of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
@@ -53,6 +55,14 @@ export function approvalRoutes(deps: HttpDeps): Router {
     requireScope('approval:create'),
     jsonBody,
     on(createApproval),
+  )
+  router.post(
+    '/requests',
+    authenticate(deps),
+    limitByKey(deps, 'create'),
+    requireScope('approval:create'),
+    jsonBody,
+    on(createApprovals),
   )
   router.get('/', reads, on(listApprovals))
   // Before `/:id`, which would take the word for an id.
@@ -84,8 +94,7 @@ const createApproval: Endpoint = async (deps, request, response) => {
   const idempotency = key === undefined ? undefined : { key, body: request.body }
   const { request: made, found } = await createRequest(deps, caller, { ...input, traceparent }, idempotency)
   if (found === 'replayed') response.setHeader('Idempotency-Replayed', 'true')
-  const present = made.sandbox ? presentSandboxCreated : presentCreated
-  const shown = present(made, { baseUrl: deps.settings.baseUrl, reused: found === 'reused' })
+  const shown = presentMade(made, { baseUrl: deps.settings.baseUrl, reused: found === 'reused' })
   const settled = wait === undefined ? undefined : await waitForMade(deps, response, made.id, wait)
   const approval = settled && presentRequest(settled, deps.settings.baseUrl)
   response.status(201).json({ ...shown, approval, ...ignoredIn(createBody, request.body) })
@@ -114,6 +123,40 @@ async function waitForMade(
   } finally {
     giveBack?.()
   }
+}
+
+const createApprovals: Endpoint = async (deps, request, response) => {
+  const caller = callerOf(response)
+  refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
+  const { requests: inputs } = parseInput(createManyBody, request.body)
+  const { requests: sent } = manySent.parse(request.body)
+  for (const [index, body] of sent.entries()) await inPlace(index, () => checkOne(caller, body))
+  const key = idempotencyKeyOf(request)
+  if (key === undefined)
+    throw invalidField('Idempotency-Key', 'is missing; the repeat of a call that was cut off needs it')
+  // The call itself is counted already.
+  if (inputs.length > 1)
+    applyLimit(response, await deps.limiter.take('create', caller.key.id, inputs.length - 1))
+  const traceparent = readTraceparent(request.get('traceparent'))
+  const asked = inputs.map((input) => ({ ...input, traceparent }))
+  const { requests: made, replayed } = await createBatch(deps, caller, asked, { key, body: request.body })
+  if (replayed) response.setHeader('Idempotency-Replayed', 'true')
+  const data = made.map((one, index) => ({
+    ...presentMade(one, { baseUrl: deps.settings.baseUrl, reused: false }),
+    ...ignoredOf(createBody, sent[index] ?? {}),
+  }))
+  response.status(201).json({ data, ...ignoredIn(createManyBody, request.body) })
+}
+
+const oneSent = z.looseObject({ action: z.string(), reuse: z.unknown().optional() })
+const manySent = z.object({ requests: z.array(oneSent) })
+
+/** Checks what `createBody` does not see in one request of several. A call that joins another call's request could not be repeated. */
+function checkOne(caller: Caller, body: z.infer<typeof oneSent>): void {
+  refuseSandboxFields(caller, body)
+  refusePolicyFields(body, POLICY_ELSEWHERE)
+  if (body.reuse !== undefined) throw invalidField('reuse', 'cannot be set in one of several requests')
+  refuseBlankAction(body.action)
 }
 
 const listApprovals: Endpoint<typeof requestListAnswer> = async (deps, request, response) => {

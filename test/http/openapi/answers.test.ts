@@ -70,6 +70,9 @@ describe('the answers of the service are those of the document', () => {
     const id = await ask({ context: { reason: 'due' } })
     const path = '/api/v1/approvals/{id}'
     documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
+    const more = { requests: [{ action: 'Deploy' }, { action: 'Test' }] }
+    const made = await live.post('/api/v1/approvals/requests', more, { 'Idempotency-Key': 'more' })
+    documented('post', '/api/v1/approvals/requests', 201, made)
     documented('get', '/api/v1/approvals', 200, await live.get('/api/v1/approvals?limit=1'))
     const remind = () => live.post(`/api/v1/approvals/${id}/remind`)
     documented('post', `${path}/remind`, 200, await remind())
@@ -94,13 +97,10 @@ describe('the answers of the service are those of the document', () => {
     })
     const { options } = documented('post', `${path}/options`, 200, asked)
     const passkey = assertWith(owner, service, options)
-    const decided = await owner.browser.post(`/api/v1/approvals/${id}/decision`, {
-      decision: 'approved',
-      passkey,
-    })
-    documented('post', path, 200, decided)
-    const again = { decision: 'approved', passkey }
-    const twice = await owner.browser.post(`/api/v1/approvals/${id}/decision`, again)
+    const decide = () =>
+      owner.browser.post(`/api/v1/approvals/${id}/decision`, { decision: 'approved', passkey })
+    documented('post', path, 200, await decide())
+    const twice = await decide()
     refused('post', path, 409, twice, 'not_pending')
   }
 

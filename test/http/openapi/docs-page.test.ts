@@ -134,7 +134,7 @@ describeInBrowser('the filter of /docs', () => {
     )
     // Not the wheel, which scrolls whenever it likes.
     expect(await page.evaluate('scrollTo(0, 4000), scrollY')).toBeGreaterThan(0)
-    await box.fill('POST approvals/request')
+    await box.fill('Make a request')
     expect(await shown()).toEqual(['Make a request POST /api/v1/approvals/request'])
     expect(await status.innerText()).toBe('1 found')
     expect(await page.locator('main > section:not([hidden]) > h2').allInnerTexts()).toEqual(['Approvals'])
@@ -152,7 +152,7 @@ describeInBrowser('the filter of /docs', () => {
     await out.click()
     await expect.poll(async () => (await shown()).length).toBe(all)
     expect(await page.evaluate(`'#' + document.querySelector(':target').id`)).toBe(target)
-    expect(await page.locator(':target dl').isVisible()).toBe(true)
+    expect(await page.locator(':target dl').first().isVisible()).toBe(true)
     await box.fill('already_consumed')
     expect(await status.innerText()).toMatch(/^None by name, mentioned in \d+$/)
     await box.fill('Retry-After')

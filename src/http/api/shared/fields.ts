@@ -45,6 +45,7 @@ export const approverField = z
 
 /** The names of people, for answers that otherwise name them by reference. */
 export const namesField = z.record(z.string(), z.string()).meta({
+  id: 'Names',
   description:
     'Current names of the people of the account, by reference; only for members of the account. Receipts contain references only.',
   example: { '9f2c4e6a8b0d1f35': 'Ana Pereira' },
@@ -66,6 +67,7 @@ export const authenticatorsField = z
     error: `must be attested, or a list of up to ${MOST_MODELS} AAGUIDs`,
   })
   .meta({
+    id: 'Authenticators',
     description:
       'Only passkeys whose authenticator proved its model when it was registered, or of these only the listed models, by AAGUID. Codes then do not count. Absent: any passkey.',
   })
@@ -81,6 +83,7 @@ export const statusField = z.enum(['pending', 'approved', 'rejected', 'expired']
 
 /** The caller's structured data, as it was sent. */
 export const contextField = z.record(z.string(), z.unknown()).meta({
+  id: 'Context',
   description: 'The structured data supplied at creation.',
   example: { agent_name: 'billing-bot', reason: 'Invoice 4711 is due' },
 })
@@ -89,7 +92,9 @@ export const erasedField = timeField.meta({
   description: 'When the texts were erased: `action` is `[erased]`, the receipt remains.',
 })
 
-export const sandboxMark = z.literal(true).meta({ description: 'Only for requests made with a sandbox key.' })
+export const sandboxMark = z
+  .literal(true)
+  .meta({ id: 'SandboxMark', description: 'Only for requests made with a sandbox key.' })
 
 export const actionField = z.string().meta({ example: 'Pay $120.00 to ACME Corp, invoice 4711' })
 
@@ -101,7 +106,10 @@ export const signatureField = z
 export const keyIdField = z
   .string()
   .regex(/^[A-Za-z0-9_-]{43}$/)
-  .meta({ description: 'Id of the signing key in `/.well-known/jwks.json` (RFC 7638 thumbprint).' })
+  .meta({
+    id: 'SigningKeyId',
+    description: 'Id of the signing key in `/.well-known/jwks.json` (RFC 7638 thumbprint).',
+  })
 
 /** The page on which approvers decide. */
 export const reviewUrlField = z
@@ -117,14 +125,16 @@ export const useWithinField = z
   .int()
   .meta({ id: 'UseWithin', description: 'Seconds from the decision in which an approval can be used.' })
 
+const nextCursorField = z
+  .string()
+  .nullable()
+  .meta({ id: 'NextCursor', description: 'The `cursor` of the next page; null on the last one.' })
+
 /** A list in pages; `next_cursor` is null on the last one. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({
     data: z.array(item),
-    next_cursor: z
-      .string()
-      .nullable()
-      .meta({ description: 'The `cursor` of the next page; null on the last one.' }),
+    next_cursor: nextCursorField,
   })
 }
 

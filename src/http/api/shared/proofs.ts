@@ -53,10 +53,12 @@ export const registrationSchema = z
   .meta({ id: 'PasskeyRegistration', description: 'A `RegistrationResponseJSON` (WebAuthn Level 3).' })
 
 /** The fields of a proof of presence, which a decision carries beside its other fields. */
-export const eitherProof = z.object({
-  passkey: authenticationSchema.optional(),
-  totp: text.max(64, 'is too long').optional(),
-})
+export const eitherProof = z
+  .object({
+    passkey: authenticationSchema.optional(),
+    totp: text.max(64, 'is too long').optional(),
+  })
+  .meta({ id: 'Proof' })
 
 /** The same fields as the document describes them. */
 export const provenBy = {

@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { invalidField, Refusal } from '../../domain/errors.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import type { FlowDeps } from '../deps.ts'
+import type { Caller } from '../keys/authenticate-caller.ts'
+import { giveBackAllowance, hasTwin, takeAllowance } from './attention.ts'
+import {
+  type CreateInput,
+  type Draft,
+  draftRequest,
+  saveDraft,
+  TWIN_LOOK_MS,
+  TWIN_MS,
+} from './create-request.ts'
+import { findBatch, type Idempotency, marksOfBatch } from './find-earlier.ts'
+
+/** The requests of a batch in the order of its inputs; `replayed`: an earlier call had made them all. */
+export interface CreatedBatch {
+  requests: ApprovalRequest[]
+  replayed: boolean
+}
+
+/**
+ * Makes several requests, or none: all are checked and take their allowance before the first is written. Each is one insert with a
+ * mark of its own, made of the call's `Idempotency-Key` and its place. So a call that was cut off can be repeated until it succeeds:
+ * the repeat makes those that are missing, and no other.
+ * @param inputs 1 to `MOST_AT_ONCE`, without `reuse`
+ * @throws Refusal of `createRequest`; one about a single request names its place as the field
+ */
+export async function createBatch(
+  deps: FlowDeps,
+  caller: Caller,
+  inputs: readonly CreateInput[],
+  idempotency: Idempotency,
+): Promise<CreatedBatch> {
+  const marks = marksOfBatch(caller, idempotency)
+  let replayed = true
+  for (const until = deps.clock.steady() + TWIN_MS; ; ) {
+    const found = await findBatch(deps, marks)
+    const requests = inputs.flatMap((_, index) => found[index] ?? [])
+    if (requests.length === inputs.length) return { requests, replayed }
+    const isLate = deps.clock.steady() > until
+    const drafts = await draftMissing(deps, caller, { inputs, marks, found })
+    if (!(await takeAll(deps, drafts, isLate))) {
+      await pause(TWIN_LOOK_MS)
+      continue
+    }
+    // Of a request that another call made first, the next look finds that one.
+    const made = await allOf(drafts.map((draft) => saveDraft(deps, draft)))
+    replayed &&= !made.includes(true)
+  }
+}
+
+type Missing = {
+  inputs: readonly CreateInput[]
+  marks: ReturnType<typeof marksOfBatch>
+  found: readonly (ApprovalRequest | undefined)[]
+}
+
+function draftMissing(deps: FlowDeps, caller: Caller, { inputs, marks, found }: Missing): Promise<Draft[]> {
+  const drafts = inputs.flatMap((input, index) =>
+    found[index] === undefined
+      ? [inPlace(index, () => draftRequest(deps, caller, input, marks[index] ?? {}))]
+      : [],
+  )
+  return allOf(drafts)
+}
+
+/**
+ * Takes the allowance of all, or of none.
+ * @returns false when it is used up, but the same call has taken some of it in another process: look for what becomes of that
+ * @throws Refusal `quota_exceeded`, `too_many_pending`
+ */
+async function takeAll(deps: FlowDeps, drafts: readonly Draft[], isLate: boolean): Promise<boolean> {
+  const taking = drafts.map(({ request, quota }) => takeAllowance(deps, request, quota))
+  const outcomes = await Promise.allSettled(taking)
+  const refused = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (refused === undefined) return true
+  const taken = drafts.filter((_, index) => outcomes[index]?.status === 'fulfilled')
+  // The counter remembers the last calls that took from it.
+  const last = drafts.findLast((_, index) => outcomes[index]?.status === 'rejected')
+  const underWay = last !== undefined && (await hasTwin(deps, last.request))
+  await Promise.all(taken.map(({ request }) => giveBackAllowance(deps, request)))
+  if (!(refused.reason instanceof Refusal) || !underWay || isLate) throw refused.reason
+  return false
+}
+
+/** Waits for all, also where one fails: nothing may go on after the call was answered. @throws what the first that failed threw */
+async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
+
+/** Runs the check of one request of a batch. @throws Refusal that names its place: `requests.3.action`, or `requests.3` */
+export async function inPlace<T>(index: number, check: () => T | Promise<T>): Promise<T> {
+  try {
+    return await check()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { field: part, detail = 'is missing', ...others } = error.details
+    const field = ['requests', index, ...(part === undefined ? [] : [part])].join('.')
+    // Codes such as `action required` are for the fields of the call itself.
+    if (error.code === 'invalid_field' || error.code === `${part} required`) throw invalidField(field, detail)
+    throw new Refusal(error.code, error.status, error.publicMessage, { ...others, field })
+  }
+}
