@@ -1,6 +1,6 @@
 import { inShell } from '../config/secrets.ts'
 import { isId } from '../domain/identifier.ts'
-import { erasePerson } from '../flow/erase/erase-person.ts'
+import { erasePerson, type Left } from '../flow/erase/erase-person.ts'
 import { eraseRequest } from '../flow/erase/erase-requests.ts'
 import { createRelay, NO_LOOPS } from '../flow/relay/relay.ts'
 import { CliError, type CommandResult, oneLine } from './terminal.ts'
@@ -92,9 +92,14 @@ export function runErasePerson(address: string, { dryRun = false }: EraseOptions
         }
       const text = erased
         ? `Erased ${user.id}: ${all}. Their id, their votes and receipts stay. Their name is still in copies made before (backups, exports), and in requests of others that mention it.`
-        : `${user.id} is not erased yet: a running service still has to hand over ${left.requests} requests, to edit ${left.cards} cards and to finish ${left.deliveries} deliveries. Run the command again in some minutes: countersign erase person ${inShell(whom)}`
+        : `${user.id} is not erased yet: ${why(left)}. Run the command again in some minutes: countersign erase person ${inShell(whom)}`
       return { value, text }
     },
     dryRun ? { reads: true } : {},
   )
+}
+
+function why({ requests, cards, deliveries }: Left): string {
+  if (requests + cards + deliveries === 0) return 'they were let in again meanwhile'
+  return `a running service still has to hand over ${requests} requests, to edit ${cards} cards and to finish ${deliveries} deliveries`
 }

@@ -28,7 +28,7 @@ interface Counts {
 }
 
 /** What is on its way: requests whose callback or records are, cards to be edited, deliveries whose attempts are not over. */
-interface Left {
+export interface Left {
   requests: number
   cards: number
   deliveries: number
@@ -211,7 +211,8 @@ async function finish(
   const { requests, votes } = await deps.personErasure.count(user)
   const counts = { requests, votes, records }
   const erased = await changeFresh(deps.users, user.id, (person) => {
-    if (person.erased_at !== undefined) return undefined
+    // Somebody let the person in again meanwhile: the next call takes that away.
+    if (person.erased_at !== undefined || isBack(person)) return undefined
     const gone = { email: tombstoneAddress(person.id), user_handle: drawUserHandle(deps), erasing: null }
     return {
       fields: { ...gone, erased_at: deps.clock.now() },
@@ -220,4 +221,8 @@ async function finish(
   })
   await relay.run()
   return { user: erased, counts }
+}
+
+function isBack({ name, passkeys, totp, chat }: User): boolean {
+  return name !== ERASED || passkeys.length > 0 || totp !== undefined || chat.length > 0
 }

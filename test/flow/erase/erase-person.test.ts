@@ -161,3 +161,25 @@ it('an owner with chat on two platforms: cards are edited first, then every trac
   expect(await verify(id)).toMatchObject({ valid: true, erased_at: expect.any(String) })
   expect(await stored(service, 'cards').countDocuments({ account_id: user.account_id })).toBe(0)
 })
+
+it('who enrols again while they are being erased is erased by the next call', async () => {
+  const { deps } = service.composition
+  const { owner } = await setUpOwner(service, 'back@example.com')
+  const user = (await deps.users.find(owner.userId)) ?? expect.unreachable()
+  for (const { id } of await deps.apiKeys.list(user.account_id))
+    await revokeApiKey(deps, id, user.account_id, CLI)
+  const personErasure = {
+    ...deps.personErasure,
+    async forgetNotified(id: string) {
+      await deps.personErasure.forgetNotified(id)
+      await alter(service, 'users', id, { passkeys: user.passkeys })
+    },
+  }
+  const { user: still } = await erasePerson({ ...deps, personErasure }, user.id, CLI).then((done) =>
+    'user' in done ? done : expect.unreachable(),
+  )
+  expect([still.erased_at, still.email]).toEqual([undefined, 'back@example.com'])
+  await erase(user.id)
+  expect(await deps.users.find(user.id)).toMatchObject({ passkeys: [], name: '[erased]' })
+  await expectNowhere(['back@example.com', user.passkeys[0]?.credential_id ?? expect.unreachable()])
+})
