@@ -79,7 +79,8 @@ function readContext(given = '{}'): Record<string, unknown> {
   throw new Invalid('--context must be a JSON object, @ and the name of a file with one, or - for stdin.')
 }
 
-function secondsOf(name: string, text: string | undefined): number | undefined {
+/** Reads an option. @throws Invalid unless it is a whole number */
+export function secondsOf(name: string, text: string | undefined): number | undefined {
   if (text !== undefined && !/^\d+$/.test(text))
     throw new Invalid(`--${name} must be a whole number of seconds.`)
   return text === undefined ? undefined : Number(text)
@@ -91,7 +92,8 @@ function fieldsOf(outcome: Outcome): object {
   return { status, id, receipt }
 }
 
-function wordsOf(outcome: Outcome): string {
+/** Says what became of a request, without a full stop. */
+export function wordsOf(outcome: Outcome): string {
   const { id, status } = outcome
   if (status === 'rejected')
     return `${id} was rejected${outcome.comment === null ? '' : `: ${outcome.comment}`}`

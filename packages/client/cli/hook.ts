@@ -21,7 +21,7 @@ const DENIED = 2
 /** Seconds within which an approval that came last is used. */
 const GRACE = 10
 /** An approval that came too late for its call serves a repeat of it, but not for ever. */
-const USE_WITHIN_SECONDS = 3600
+export const USE_WITHIN_SECONDS = 3600
 
 const EVENTS = ['PreToolUse', 'PermissionRequest'] as const
 type HookEvent = (typeof EVENTS)[number]
@@ -148,7 +148,7 @@ function argumentsOf(tool: string, input: JsonObject): JsonObject {
 }
 
 /** At most 480 code points on one line; what is not drawn is written out. */
-function actionOf(what: string, about: string): string {
+export function actionOf(what: string, about: string): string {
   const line = about === '' ? what : `${what}: ${about}`
   const visible = line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) =>
     sign === '\n' ? '\\n' : `\\u{${sign.codePointAt(0)?.toString(16)}}`,

@@ -37,8 +37,8 @@ export function hashNamedFiles(command: string, directory: string): HashedFile[]
   return [...paths].sort().map((path) => ({ path, sha256: hashFile(path) }))
 }
 
-/** Hashes a file. @returns hex, null if it cannot be read or is larger than 256 MiB */
-function hashFile(path: string): string | null {
+/** Hashes a file by its name. @returns hex, null if it cannot be read or is larger than 256 MiB */
+export function hashFile(path: string): string | null {
   let file: number | undefined
   try {
     // A pipe in place of the file would otherwise hold everything up until somebody writes into it.
@@ -51,8 +51,8 @@ function hashFile(path: string): string | null {
   }
 }
 
-/** The same for a file that is open. @returns hex, null unless it is a file of at most 256 MiB */
-function hashOpenFile(file: number): string | null {
+/** Hashes a file that is open. @returns hex, null unless it is a file of at most 256 MiB */
+export function hashOpenFile(file: number): string | null {
   const stat = fstatSync(file)
   if (!stat.isFile() || stat.size > LARGEST) return null
   const hash = createHash('sha256')

@@ -17,6 +17,10 @@ export const CALLER_COMMANDS: Readonly<
     about: 'speak the Model Context Protocol on stdin and stdout',
     load: async () => (await import('./mcp.ts')).runMcp,
   },
+  run: {
+    about: 'run a command after a person approved it',
+    load: async () => (await import('./run.ts')).runCommand,
+  },
 }
 
 /** Checks whether the service's own `countersign` hands this command on. */

@@ -1,0 +1,171 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { accessSync, constants, openSync, readSync, statSync } from 'node:fs'
+import { constants as os } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { countersign } from '../src/client.ts'
+import { Invalid } from '../src/errors.ts'
+import { secondsOf, wordsOf } from './ask.ts'
+import { readCredentials } from './credentials.ts'
+import { EXIT } from './exit-codes.ts'
+import { actionOf, USE_WITHIN_SECONDS } from './hook.ts'
+import { hashFile, hashNamedFiles, hashOpenFile } from './named-files.ts'
+
+const HELP = `countersign run [options] -- <command> [arguments]
+
+Asks a person to approve the command, and then runs it, once. They see the arguments, the directory, the SHA-256 of the program and of
+each file among the arguments, and the state of git. All of it must still be the same after they approved. Exit code: that of the
+command; if it did not run, 10 rejected, 11 expired, 12 withdrawn, 13 not decided within --within, 14 used before, 20 could not ask.
+
+  --env <name>          also show that the command gets this variable; its value is not shown. May be repeated
+  --ttl <seconds>       how long the request waits, 60 to 604800
+  --within <seconds>    how long this command waits; the request stays`
+
+const OPTIONS = {
+  env: { type: 'string', multiple: true, default: [] as string[] },
+  ttl: { type: 'string' },
+  within: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Variables by which something else runs than the program alone: shown without being asked for. */
+const LOADERS = /^(LD_|DYLD_|(NODE_OPTIONS|BASH_ENV|PYTHONPATH|PERL5OPT|RUBYOPT)$)/
+
+/** A program, held open: a file that is put in its place is another one. */
+interface Program {
+  path: string
+  file: number
+  /** It runs from the open file; anything else would not find what lies beside it. */
+  isHeld: boolean
+}
+
+/** `countersign run`. @returns the exit code of the command, or why it did not run */
+export async function runCommand(argv: string[]): Promise<number> {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length
+  const { values } = parseArgs({ args: argv.slice(0, end), options: OPTIONS })
+  const command = argv.slice(end + 1)
+  if (values.help) {
+    process.stdout.write(`${HELP}\n`)
+    return 0
+  }
+  const program = openProgram(command[0])
+  const asked = describe(command, program, values.env)
+  const client = countersign({
+    ...readCredentials(),
+    onRetry: (why, seconds) => say(`The service did not answer (${why}); trying again in ${seconds} s.`),
+  })
+  const outcome = await client.ask({
+    action: actionOf('Run', command.map(quote).join(' ')),
+    context: asked,
+    // A command that was killed and started again asks nobody twice.
+    for: [randomUUID(), 'run'],
+    fields: { reuse: 'open', use_within_seconds: USE_WITHIN_SECONDS },
+    ttlSeconds: secondsOf('ttl', values.ttl),
+    withinSeconds: secondsOf('within', values.within),
+    onAsked: ({ reviewUrl }) => say(`A person can decide at ${reviewUrl}`),
+  })
+  if (outcome.status !== 'approved') {
+    say(`${wordsOf(outcome)}. The command did not run.`)
+    return EXIT[outcome.status]
+  }
+  const checkUnchanged = () => {
+    const found = describe(command, program, values.env)
+    const name = Object.keys(asked).find((key) => JSON.stringify(found[key]) !== JSON.stringify(asked[key]))
+    if (name !== undefined) throw new Invalid(`${name} changed since a person was asked. Ask again.`)
+  }
+  checkUnchanged()
+  await outcome.use()
+  // Once more: using it took a moment.
+  checkUnchanged()
+  return execute(command, program)
+}
+
+function say(words: string): void {
+  process.stderr.write(`${words}\n`)
+}
+
+/** Finds a program as a shell does, and opens it. @throws Invalid */
+function openProgram(name: string | undefined): Program {
+  if (!name)
+    throw new Invalid('run takes a command after --, as in: countersign run -- ./deploy.sh production')
+  const folders = name.includes('/') ? [''] : (process.env.PATH ?? '').split(delimiter)
+  const path = folders.map((folder) => resolve(join(folder, name))).find(isExecutable)
+  if (path === undefined) throw new Invalid(`there is no program ${name}.`)
+  const file = openSync(path, 'r')
+  const start = Buffer.alloc(4)
+  readSync(file, start, 0, 4, 0)
+  const isHeld = process.platform === 'linux' && start.toString('latin1') === '\x7fELF'
+  return { path, file, isHeld }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** What a person is asked about; the same again as long as nothing has changed. @throws Invalid */
+function describe(command: string[], { path, file }: Program, names: string[]): Record<string, unknown> {
+  const unset = names.find((name) => process.env[name] === undefined)
+  if (unset !== undefined) throw new Invalid(`the environment has no ${unset}.`)
+  const sha256 = hashOpenFile(file)
+  // The name must still lead to what is held: a script runs by it.
+  const byName = hashFile(path)
+  if (sha256 === null) throw new Invalid(`${path} is too large to be hashed.`)
+  const loaders = Object.keys(process.env).filter((name) => LOADERS.test(name))
+  const environment = [...new Set([...names, ...loaders])].sort()
+  const files = hashNamedFiles(command.slice(1).map(quoteWhole).join(' '), process.cwd())
+  return {
+    command,
+    directory: process.cwd(),
+    program: { path, sha256, ...(byName !== sha256 && { replaced_by: byName }) },
+    ...(files.length > 0 && { files }),
+    ...gitState(),
+    ...(environment.length > 0 && { environment }),
+  }
+}
+
+function gitState(): { git?: { head: string; dirty: boolean } } {
+  // A program that the repository's own settings name shall not run before anybody was asked.
+  const git = (...argv: string[]) =>
+    spawnSync('git', ['-c', 'core.fsmonitor=false', ...argv], { encoding: 'utf8' })
+  const { status, stdout } = git('rev-parse', '--verify', 'HEAD')
+  if (status !== 0) return {}
+  return { git: { head: stdout.trim(), dirty: git('status', '--porcelain').stdout !== '' } }
+}
+
+const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
+
+/** Runs it. @returns its exit code, as a shell gives it */
+function execute([name = '', ...rest]: string[], { path, file, isHeld }: Program): Promise<number> {
+  if (!isHeld) say(`${path} runs by its name: a change in the moment since the last check is not noticed.`)
+  // In the child the open file has the number 3.
+  const child = spawn(isHeld ? '/proc/self/fd/3' : path, rest, {
+    argv0: name,
+    stdio: ['inherit', 'inherit', 'inherit', ...(isHeld ? [file] : [])],
+  })
+  for (const signal of FORWARDED)
+    process.on(signal, () => {
+      // A terminal sends these two to the command itself.
+      if (!(process.stdin.isTTY && (signal === 'SIGINT' || signal === 'SIGQUIT'))) child.kill(signal)
+    })
+  return new Promise((ended, failed) => {
+    child.once('error', ({ message }) =>
+      failed(new Invalid(`it was approved, but ${path} cannot start: ${message}.`)),
+    )
+    child.once('exit', (code, signal) => ended(code ?? 128 + (signal === null ? 0 : os.signals[signal])))
+  })
+}
+
+/** As a person would type it. */
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+function quoteWhole(word: string): string {
+  return `"${word.replace(/["\\]/g, '\\$&')}"`
+}
