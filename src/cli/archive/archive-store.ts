@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { rm, stat, statfs } from 'node:fs/promises'
+import { readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyStore, findRunningStore, StoreFileError, salvageStore, startEmbeddedStore } from 'embedded-mongo'
 import { undoAll } from '../../compose/compose.ts'
@@ -182,7 +182,9 @@ const remove = (path: string) => rm(path, { recursive: true, force: true })
 /** Checks whether no process works on a copy, by what processes in other containers see too. */
 async function isIdle(copy: string): Promise<boolean> {
   if ((await findRunningStore(copy)) !== undefined) return false
-  const files = ['.', ...readdirSync(copy, { recursive: true, encoding: 'utf8' })]
+  // Another export may be removing its copy at this moment.
+  const inside = await readdir(copy, { recursive: true }).catch(() => [])
+  const files = ['.', ...inside]
   const changed = files.map((name) => statSync(join(copy, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
   return Date.now() - Math.max(...changed) > IDLE_MS
 }
