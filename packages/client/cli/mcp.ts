@@ -29,7 +29,8 @@ export async function runMcp(): Promise<number> {
 }
 
 function createBridge(peer: Peer) {
-  const open = new Map<unknown, AbortController>()
+  /** By its own control, and not by its id: a host may give an id twice, and the calls are two. */
+  const open = new Map<AbortController, unknown>()
   /** The revision agreed on by `initialize`: older clients do not repeat it in their messages. */
   let agreed: string | undefined
   const forward = async (message: Message, signal: AbortSignal): Promise<object> => {
@@ -50,20 +51,21 @@ function createBridge(peer: Peer) {
       if (message === undefined)
         return write({ error: { code: -32700, message: 'This is not a JSON-RPC message.' } })
       const { id, method, params } = message
-      if (method === 'notifications/cancelled') open.get(params?.requestId)?.abort()
+      if (method === 'notifications/cancelled')
+        for (const [control, called] of open) if (called === params?.requestId) control.abort()
       const control = new AbortController()
-      if (id !== undefined) open.set(id, control)
+      if (id !== undefined) open.set(control, id)
       try {
         const answer = await forward(message, control.signal)
         if (id !== undefined) write(answer)
       } catch (error) {
         if (id !== undefined && !control.signal.aborted) write(failureOf(id, error))
       } finally {
-        open.delete(id)
+        open.delete(control)
       }
     },
     stop(): void {
-      for (const control of open.values()) control.abort()
+      for (const control of open.keys()) control.abort()
     },
   }
 }

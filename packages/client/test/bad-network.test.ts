@@ -2,26 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
-import type { Mishap } from './bad-network.ts'
+import { AWAY, BUSY, htmlPage, type Mishap } from './bad-network.ts'
 import { CONSUME, CREATE, INVOICE, useHostileSetting, WAIT } from './hostile-setting.ts'
 
 const on = useHostileSetting()
-
-const html = (status: number): Mishap => ({
-  status,
-  headers: { 'content-type': 'text/html' },
-  body: `<html><h1>${status} Bad Gateway</h1></html>`,
-})
-const busy: Mishap = {
-  status: 429,
-  headers: { 'retry-after': '1' },
-  body: '{"error":"rate limit exceeded","message":"Too many requests; wait 1 s.","retry_after":1}',
-}
-const away: Mishap = {
-  status: 503,
-  headers: { 'retry-after': '1' },
-  body: '{"error":"storage_unavailable","message":"The database does not answer."}',
-}
 
 const noop = () => {}
 
@@ -29,10 +13,10 @@ describe('a guarded call survives', () => {
   it.each<[string, Mishap[]]>([
     ['lost answers', ['lose', 'lose']],
     ['cut answers', ['cut']],
-    ['429', [busy]],
-    ['503', [away]],
-    ['a 502 of a proxy, as a page', [html(502), html(504)]],
-    ['a page with 200, and a 404 of no service', [html(200), html(404)]],
+    ['429', [BUSY]],
+    ['503', [AWAY]],
+    ['a 502 of a proxy, as a page', [htmlPage(502), htmlPage(504)]],
+    ['a page with 200, and a 404 of no service', [htmlPage(200), htmlPage(404)]],
   ])('%s to both calls: one request, one payment', async (_, mishaps) => {
     for (const path of [CREATE, CONSUME]) on.network.spoil(path, ...mishaps)
     const { paid, pay } = on.payment()
@@ -50,7 +34,7 @@ describe('a guarded call survives', () => {
   })
 
   it('all of these in the wait, where that is a call of its own', async () => {
-    const mishaps: Mishap[] = ['lose', 'cut', busy, away, html(502), html(200), html(404)]
+    const mishaps: Mishap[] = ['lose', 'cut', BUSY, AWAY, htmlPage(502), htmlPage(200), htmlPage(404)]
     on.network.spoil(WAIT, ...mishaps)
     const { paid, pay } = on.payment(on.client(), 'call-1', noop)
     const done = pay(INVOICE)
@@ -74,7 +58,7 @@ describe('a guarded call survives', () => {
 
   it('waits as long as Retry-After says, and not a month for a quota', async () => {
     const heard: unknown[] = []
-    on.network.spoil(CREATE, { ...busy, headers: { 'retry-after': '2' } })
+    on.network.spoil(CREATE, { ...BUSY, headers: { 'retry-after': '2' } })
     const started = performance.now()
     const onRetry = (...why: unknown[]) => heard.push(why)
     await on.client({ onRetry }).ask({ action: 'Pay', for: ['r', 'c'], withinSeconds: 3 })
@@ -100,7 +84,7 @@ describe('a service that stays away', () => {
     await expect(pay(INVOICE)).rejects.toMatchObject({ name: 'Unreachable', id: undefined })
     on.network.calm()
 
-    on.network.spoil(WAIT, ...Array<Mishap>(9).fill(html(502)))
+    on.network.spoil(WAIT, ...Array<Mishap>(9).fill(htmlPage(502)))
     const inWait = on.payment(on.client({ unreachableAfterSeconds: 1 }), 'call-1', noop)
     const error = await inWait.pay(INVOICE).catch((error: unknown) => error)
     expect(error).toMatchObject({

@@ -9,6 +9,27 @@ export type Mishap =
   | 'never'
   | { status: number; headers?: Record<string, string>; body: string }
 
+/** What a proxy says. */
+export const htmlPage = (status: number): Mishap => ({
+  status,
+  headers: { 'content-type': 'text/html' },
+  body: `<html><h1>${status} Bad Gateway</h1></html>`,
+})
+
+/** What the service says that is asked too often. */
+export const BUSY = {
+  status: 429,
+  headers: { 'retry-after': '1' },
+  body: '{"error":"rate limit exceeded","message":"Too many requests; wait 1 s.","retry_after":1}',
+}
+
+/** What it says whose store is away. */
+export const AWAY = {
+  status: 503,
+  headers: { 'retry-after': '1' },
+  body: '{"error":"storage_unavailable","message":"The database does not answer."}',
+}
+
 /** One call that came through, or was meant to. */
 interface Seen {
   method: string
@@ -21,8 +42,8 @@ interface Seen {
 export interface BadNetwork {
   url: string
   seen: Seen[]
-  /** The next calls to that path meet these, one each, in this order. */
-  spoil(path: RegExp, ...mishaps: Mishap[]): void
+  /** The next calls whose path or body matches meet these, one each, in this order. */
+  spoil(what: RegExp, ...mishaps: Mishap[]): void
   /** Nothing goes wrong any more. */
   calm(): void
   close(): void
@@ -30,13 +51,14 @@ export interface BadNetwork {
 
 export async function startBadNetwork(target: string): Promise<BadNetwork> {
   const seen: Seen[] = []
-  let rules: { path: RegExp; mishaps: Mishap[] }[] = []
+  let rules: { what: RegExp; mishaps: Mishap[] }[] = []
   const server = createServer(async (incoming, response) => {
     const { method = '', url: path = '', headers } = incoming
     const body = await buffer(incoming)
     const key = headers['idempotency-key']
     seen.push({ method, path, body: body.toString(), idempotencyKey: key?.toString() })
-    const rule = rules.find((one) => one.path.test(path) && one.mishaps.length > 0)
+    const meets = ({ what }: { what: RegExp }) => what.test(path) || what.test(body.toString())
+    const rule = rules.find((one) => one.mishaps.length > 0 && meets(one))
     const mishap = rule?.mishaps.shift()
     if (mishap === 'never') return
     if (typeof mishap === 'object') {
@@ -60,8 +82,8 @@ export async function startBadNetwork(target: string): Promise<BadNetwork> {
   return {
     url: `http://127.0.0.1:${port}`,
     seen,
-    spoil(path, ...mishaps) {
-      rules = [...rules, { path, mishaps }]
+    spoil(what, ...mishaps) {
+      rules = [...rules, { what, mishaps }]
     },
     calm() {
       rules = []
