@@ -19,6 +19,7 @@ const steps = [
   ['the client installs and runs', [process.execPath, 'scripts/try-client.mjs']],
   ['a release (dry run)', [process.execPath, 'scripts/release.mjs', '--dry-run']],
   ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
+  ['vectors are current', [process.execPath, 'scripts/vectors.mjs', '--check']],
   ['docs are current', [process.execPath, 'scripts/docs.mjs', '--check']],
 ]
 if (!process.argv.includes('--without-tests')) steps.push(['tests', ['vitest', 'run']])

@@ -1,6 +1,6 @@
 import { type Approvals, type AskOptions, ask, type For, insist } from './ask.ts'
 import { Invalid } from './errors.ts'
-import { copyJson, digest } from './json.ts'
+import { canonical, copyJson, digest, type Json } from './json.ts'
 
 /** `Args` are those of the guarded function. */
 export interface GuardOptions<Args extends readonly unknown[]> extends Omit<AskOptions, 'for'> {
@@ -55,7 +55,7 @@ export function guard<Args extends unknown[], Result>(
     const outcome = await ask(peer, {
       ...how,
       for: names(...copy()),
-      action: action?.(...copy()) ?? describe(`${tool} ${JSON.stringify(input)}`),
+      action: action?.(...copy()) ?? describe(`${tool} ${canonical(input as Json)}`),
       context: shown
         ? { ...shown, arguments_sha256: await digest(held) }
         : { tool, arguments: tool ? input : held },

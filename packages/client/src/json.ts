@@ -7,8 +7,8 @@ export interface JsonObject {
 }
 
 /**
- * Copies a value of JSON's forms, with sorted names: what is asked about, compared and run is this copy, so whoever still holds the
- * original cannot change it in between. Equal values have one JSON text. Properties that are undefined are left out, as JSON does.
+ * Copies a value of JSON's forms: what is asked about, compared and run is this copy, so whoever still holds the original cannot
+ * change it in between. Properties that are undefined are left out, as JSON does.
  * @param at names the value in the error
  * @throws Invalid for what JSON would lose or turn into something else: NaN, a Date, a Map, a class, a function, `undefined` in a list
  */
@@ -23,7 +23,7 @@ export function copyJson(value: unknown, at: string, depth = 0): Json {
       if (names.length === value.length)
         return value.map((item, index) => copyJson(item, `${at}[${index}]`, depth + 1))
     } else if (isPlain(value)) {
-      const entries = names.sort().map((name) => [name, Reflect.get(value, name)] as const)
+      const entries = names.map((name) => [name, Reflect.get(value, name)] as const)
       return Object.fromEntries(
         entries.flatMap(([name, item]) =>
           item === undefined ? [] : [[name, copyJson(item, `${at}.${name}`, depth + 1)]],
@@ -40,9 +40,19 @@ function isPlain(value: object): boolean {
   return !Object.getOwnPropertySymbols(value).length && (!parent || !Object.getPrototypeOf(parent))
 }
 
+/** RFC 8785 text, so that equal values have one: another client, in another language, finds the same request by it. */
+export function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonical)}]`
+  const held: JsonObject = Object(value)
+  if (held !== value) return JSON.stringify(value)
+  // Not the order of the properties: JavaScript puts names like "10" first.
+  const names = Object.keys(held).sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(held[name] as Json)}`)}}`
+}
+
 /** SHA-256 of the value's text, in base64url: 43 characters. */
 export async function digest(value: Json): Promise<string> {
-  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(value)))
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonical(value)))
   const base64 = btoa(String.fromCharCode(...new Uint8Array(bytes)))
   return base64.replace(/\+/g, '-').replace(/\//g, '_').slice(0, 43)
 }

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
-import { countersign, Invalid } from '@countersign/client'
+import { countersign, Invalid, type Question } from '@countersign/client'
 import { describe, expect, it } from 'vitest'
+import { packagePath } from '../../../src/config/package-path.ts'
 
 /** A client whose every call fails the test. */
 function unsent() {
@@ -67,8 +69,24 @@ describe('what JSON cannot hold', () => {
     const bare = Object.assign(Object.create(null), { a: 1 })
     const context = { bare, other: runInNewContext('({ b: [1] })'), odd: JSON.parse('{"__proto__":{"c":1}}') }
     await cs.ask({ action: 'Pay', context, for: ['r', 'c'] }).catch(() => undefined)
-    expect(bodies[0]).toContain('{"bare":{"a":1},"odd":{"__proto__":{"c":1}},"other":{"b":[1]}}')
+    expect(bodies[0]).toContain('{"bare":{"a":1},"other":{"b":[1]},"odd":{"__proto__":{"c":1}}}')
   })
+})
+
+it('asks by the keys that clients in all languages take', async () => {
+  const path = packagePath('test/vectors/idempotency/questions.json')
+  const questions: (Question & { key: string })[] = JSON.parse(readFileSync(path, 'utf8'))
+  expect(questions.length).toBeGreaterThanOrEqual(40)
+  for (const { key, ...question } of questions) {
+    const asked: unknown[] = []
+    const fetch = async (_: unknown, init?: RequestInit) => {
+      asked.push(new Headers(init?.headers).get('idempotency-key'))
+      return new Response('', { status: 308 })
+    }
+    const cs = countersign({ url: 'https://approvals.example.com', key: 'sa_live_x', fetch })
+    await cs.ask(question).catch(() => undefined)
+    expect([question, asked]).toEqual([question, [key]])
+  }
 })
 
 it.each([
