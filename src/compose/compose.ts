@@ -28,6 +28,7 @@ import { createRateLimiter } from '../store/rate-limits.ts'
 import { createChangeSignal } from '../store/requests/change-signal.ts'
 import { createInboxStore } from '../store/requests/inbox.ts'
 import { createInboxSignal } from '../store/requests/inbox-signal.ts'
+import { createKeySignal } from '../store/requests/key-signal.ts'
 import {
   prepareSchema,
   readSchema,
@@ -285,8 +286,10 @@ function composeSignals(
   const stop = (): void => {
     changes.stop()
     inbox.stop()
+    keyChanges.stop()
   }
-  return { ports: { changes, inbox }, wake: inbox.wake, stop }
+  const keyChanges = createKeySignal(stores, clock, log)
+  return { ports: { changes, inbox, keyChanges }, wake: inbox.wake, stop }
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {

@@ -20,6 +20,7 @@ import type { KeyRing } from '../signing/keys.ts'
 import type { SessionTokens } from '../signing/session-token.ts'
 import type { ChangeSignal } from '../store/requests/change-signal.ts'
 import type { InboxSignal } from '../store/requests/inbox-signal.ts'
+import type { KeySignal } from '../store/requests/key-signal.ts'
 import type { Stores } from '../store/stores.ts'
 
 /** The part of the configuration that the code in this folder uses. */
@@ -134,6 +135,7 @@ export interface FlowDeps extends PeopleDeps, Stores {
   creating: Map<string, Promise<{ request: ApprovalRequest; found?: 'replayed' | 'reused' }>>
   changes: Omit<ChangeSignal, 'stop'>
   inbox: Pick<InboxSignal, 'watch'>
+  keyChanges: Pick<KeySignal, 'watch'>
   signer: Signer
   keys: KeyKeeper
   tracing: Tracing

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cancelRequest } from '../../src/flow/requests/cancel-request.ts'
 import { watchRequest } from '../../src/flow/requests/wait-for-decision.ts'
+import { watchKey } from '../../src/flow/requests/watch-key.ts'
 import { type Racing, startRacing } from '../support/racing.ts'
 
 let racing: Racing
@@ -85,5 +86,36 @@ describe('watching a request', () => {
     } finally {
       changes.watch = original
     }
+  })
+})
+
+describe('watching a key', () => {
+  it('ends when patience does', async () => {
+    const signal = new AbortController().signal
+    const states = []
+    for await (const state of watchKey(deps(), racing.caller, { ms: 300, signal })) states.push(state)
+    expect(states).toContain('listed')
+  })
+
+  it('after a gap sends what has become of the pending requests, and lists again', async () => {
+    const [closed, made] = [await racing.make(), await racing.make()]
+    const news = { changed: [], gap: true, revoked: false }
+    const quiet = { watch: () => ({ next: async () => news, rest: async () => {}, close: () => {} }) }
+    const gone = new AbortController()
+    const wait = { ms: 60_000, signal: gone.signal }
+    const states = watchKey({ ...deps(), keyChanges: quiet }, racing.caller, wait)
+    const upToListed = async () => {
+      const found: string[] = []
+      for (;;) {
+        const { value } = await states.next()
+        if (value === undefined || value === 'listed') return found
+        found.push(`${value.id} ${value.status}`)
+      }
+    }
+    expect(await upToListed()).toEqual(expect.arrayContaining([`${closed} pending`, `${made} pending`]))
+    await cancelRequest(racing.at(1).composition.deps, racing.caller, closed)
+    const later = await racing.make()
+    expect(await upToListed()).toEqual(expect.arrayContaining([`${closed} expired`, `${later} pending`]))
+    await states.return()
   })
 })

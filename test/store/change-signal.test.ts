@@ -38,7 +38,9 @@ function fakeStore() {
       movedBetween: (since: Date, until: Date) =>
         answer('moved', () => {
           const found = [...versions].filter(([id]) => isWithin(versions.moved.get(id), since, until))
-          return found.length < MOST_MOVED ? found.map(([id, version]) => ({ id, version })) : undefined
+          return found.length < MOST_MOVED
+            ? found.map(([id, version]) => ({ id, version, api_key_id: 'key' }))
+            : undefined
         }),
       findMany: (ids: readonly string[]) =>
         answer('findMany', () =>

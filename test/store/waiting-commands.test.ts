@@ -107,7 +107,7 @@ describe('requests that changed', () => {
     await requests.updateOne({ _id: first }, { $unset: { moved_at: 1 } })
     const moved = await stores.requests.movedBetween(...around(Date.now()))
     expect(moved?.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
-      others.map((id) => ({ id, version: 3 })),
+      others.map((id) => expect.objectContaining({ id, version: 3 })),
     )
     for (const time of [Date.now() - 2 * hour, Date.now() + 2 * hour])
       expect(await stores.requests.movedBetween(...around(time))).toEqual([])
@@ -126,6 +126,6 @@ describe('requests that changed', () => {
     const used = await requests.consume(id, use, entryNumber(1))
     expect(used).toMatchObject({ id, version: 2 })
     expect(used).not.toHaveProperty('moved_at')
-    expect(await requests.movedBetween(...around(Date.now()))).toEqual([{ id, version: 2 }])
+    expect(await requests.movedBetween(...around(Date.now()))).toMatchObject([{ id, version: 2 }])
   })
 })

@@ -46,8 +46,7 @@ export async function createBatch(
       continue
     }
     // Of a request that another call made first, the next look finds that one.
-    const made = await allOf(drafts.map((draft) => saveDraft(deps, draft)))
-    replayed &&= !made.includes(true)
+    if (await saveAll(deps, drafts)) replayed = false
   }
 }
 
@@ -83,6 +82,31 @@ async function takeAll(deps: FlowDeps, drafts: readonly Draft[], isLate: boolean
   await Promise.all(taken.map(({ request }) => giveBackAllowance(deps, request)))
   if (!(refused.reason instanceof Refusal) || !underWay || isLate) throw refused.reason
   return false
+}
+
+/**
+ * Makes the requests whose allowance was taken, the first before all others: of two calls with one key and different bodies, it
+ * determines which one makes its requests, or they would make a mixture.
+ * @returns whether any was made; those that another call made first are not
+ */
+async function saveAll(deps: FlowDeps, [first, ...others]: readonly Draft[]): Promise<boolean> {
+  if (first === undefined) return false
+  const giveBack = () => Promise.all(others.map(({ request }) => giveBackAllowance(deps, request)))
+  try {
+    if (!(await saveDraft(deps, first))) {
+      await giveBack()
+      return false
+    }
+  } catch (error) {
+    const settled = giveBack().catch((cause: unknown) =>
+      deps.log.warn({ error: cause }, 'releasing the quota of several requests failed'),
+    )
+    // A store that is down has just kept the caller waiting, and would do so again.
+    if (!deps.storeIsDown(error)) await settled
+    throw error
+  }
+  await allOf(others.map((draft) => saveDraft(deps, draft)))
+  return true
 }
 
 /** Waits for all, also where one fails: nothing may go on after the call was answered. @throws what the first that failed threw */

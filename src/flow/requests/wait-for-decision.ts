@@ -9,13 +9,13 @@ import { readOwnRequest } from './read-request.ts'
 import { settleRequest } from './settle-request.ts'
 
 /** The milliseconds that the caller waits at most, and the signal that ends the wait earlier. */
-interface Wait {
+export interface Wait {
   ms: number
   signal: AbortSignal
 }
 
 /** A wait that has begun. `until`: by the steady clock, so that setting the machine's clock changes no wait. */
-interface Patience {
+export interface Patience {
   until: number
   signal: AbortSignal
 }
@@ -105,23 +105,23 @@ export async function* watchInbox(
 const GRACE_MS = 20
 
 /** Milliseconds for which a store that could not be reached is left alone. */
-const AWAY_MS = 500
+export const AWAY_MS = 500
 
 /** What is kept of a request while a caller waits: thousands may wait, and the answer reads the whole request again. */
-type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
+export type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
 
-function knownOf({ restores }: FlowDeps, request: ApprovalRequest): Known {
+export function knownOf({ restores }: FlowDeps, request: ApprovalRequest): Known {
   const { version, status, expires_at, sandbox_plan } = request
   const due = isHeldBy(request, restores.last()) ? expires_at : (sandbox_plan?.due_at ?? expires_at)
   return { version, status, expires_at, due }
 }
 
-function begin({ clock }: FlowDeps, { ms, signal }: Wait): Patience {
+export function begin({ clock }: FlowDeps, { ms, signal }: Wait): Patience {
   return { until: clock.steady() + ms, signal }
 }
 
 /** Checks whether the caller still waits, and the service still runs. */
-function hasPatience({ clock, changes }: FlowDeps, { until, signal }: Patience): boolean {
+export function hasPatience({ clock, changes }: FlowDeps, { until, signal }: Patience): boolean {
   return clock.steady() < until && !signal.aborted && !changes.stopped()
 }
 
@@ -158,7 +158,12 @@ async function settleFound(deps: FlowDeps, found: ApprovalRequest | undefined): 
 }
 
 /** Returns the milliseconds until the next look: when a request expires or is due, but not at once, or when patience ends. */
-function mostMs({ clock }: FlowDeps, known: readonly Known[], { until }: Patience, grace: number): number {
+export function mostMs(
+  { clock }: FlowDeps,
+  known: readonly Known[],
+  { until }: Patience,
+  grace: number,
+): number {
   const times = known.map(({ expires_at, due }) => Math.min(expires_at.getTime(), due.getTime()))
   const soonest = Math.min(...times) + GRACE_MS - clock.now().getTime()
   return Math.min(until - clock.steady(), Math.max(soonest, grace))

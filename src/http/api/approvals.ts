@@ -142,6 +142,11 @@ const EVENTS = [
   'The `EventSource` of browsers cannot send an `Authorization` header: use `fetch`, or a client that takes headers, on a server, since no key belongs in a page.',
 ].join('\n\n')
 
+const ALL_EVENTS = [
+  'One stream for all requests of the key. It begins with the pending ones (the newest 500) and `event: listed`, then sends each request of the key when it is made, decided, withdrawn, expired or used: `event: status`, `data`: as `GET /api/v1/approvals/{id}` answers. A state may come twice.',
+  'Nothing is kept for a client that is not connected, so there is no `id` and `Last-Event-ID` is ignored. After `listed`, read the requests that you wait for and that were not sent: they are closed. Where the stream may have missed changes, it sends what has become of the pending requests and `listed` again; uses may then be missing. Its end, comments, `shutdown` and `error` are as in the stream of one request; it counts as one wait and one read.',
+].join('\n\n')
+
 const CONSUME = [
   'Call it right before you carry out the approved action, and proceed only on 200: of any number of calls one succeeds. State in the body what you are about to do; each field that is present must equal the approved one, otherwise the call is refused with `mismatch` and nothing is consumed. Without a body, or with `{}`, the approval is consumed without a comparison; a body with only other fields is refused.',
   'In production send `refuse_sandbox: true`, or refuse an answer with `sandbox: true`: no approver was asked. If an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
@@ -203,6 +208,14 @@ export const approvalOperations = operations('Approvals', {
       '204': { description: 'The state named by `Last-Event-ID` is final: do not reconnect.' },
     },
     refusals: ['not_found', 'too_many_waits'],
+  },
+  'get /api/v1/approvals/events': {
+    id: 'watchApprovals',
+    summary: 'Watch all requests of the key as server-sent events',
+    description: ALL_EVENTS,
+    access: readers,
+    answers: { '200': { schema: z.string(), description: 'The stream.', type: 'text/event-stream' } },
+    refusals: ['too_many_waits'],
   },
   'post /api/v1/approvals/{id}/remind': {
     id: 'remindApprover',

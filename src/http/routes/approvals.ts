@@ -15,7 +15,7 @@ import {
   verifyByDecisionId,
   verifyDecision,
 } from '../../flow/requests/verify-receipt.ts'
-import { waitForDecision, watchRequest } from '../../flow/requests/wait-for-decision.ts'
+import { waitForDecision } from '../../flow/requests/wait-for-decision.ts'
 import { remindApprovers } from '../../flow/tell/remind-approvers.ts'
 import { toJwks } from '../../signing/jwks.ts'
 import { presentRequest, type requestAnswer } from '../api/approval.ts'
@@ -33,7 +33,7 @@ import {
 } from '../api/approvals.ts'
 import { createBody, createManyBody, createQuery, presentMade } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
-import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
+import { clientGone } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
@@ -42,6 +42,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { applyLimit, limitByAddress, limitByKey } from '../middleware/limit.ts'
 import { decodeCursor, encodeCursor, idempotencyKeyOf, parseInput } from '../read-input.ts'
 import { ignoredIn, ignoredOf, refusePolicyFields } from '../unknown-fields.ts'
+import { streamApproval, streamApprovals } from './approval-streams.ts'
 
 /** Creates the callers' routes of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
@@ -65,8 +66,9 @@ export function approvalRoutes(deps: HttpDeps): Router {
     on(createApprovals),
   )
   router.get('/', reads, on(listApprovals))
-  // Before `/:id`, which would take the word for an id.
+  // Before `/:id`, which would take the words for ids.
   router.get('/wait', reads, on(awaitDecisions))
+  router.get('/events', reads, on(streamApprovals))
   router.get('/:id', reads, on(readApproval))
   router.get('/:id/wait', reads, on(awaitDecision))
   router.get('/:id/events', reads, on(streamApproval))
@@ -237,67 +239,6 @@ function refuseUncompared(
       unknown,
       'is not known, and the body has nothing to compare; send `action` and `context`',
     )
-}
-
-/** Milliseconds after which a stream ends at the latest: an hour. Clients reconnect by themselves. */
-const STREAM_MS = 3_600_000
-
-/** `GET /:id/events`: sends the request as server-sent events until it is decided, withdrawn or expired. */
-const streamApproval: Endpoint<z.ZodType, WithId> = async (deps, request, response) => {
-  const caller = callerOf(response)
-  const giveBack = deps.waitSlots.take(caller.key)
-  const gone = clientGone(response)
-  const states = watchRequest(deps, caller, request.params.id, { ms: STREAM_MS, signal: gone })
-  try {
-    const first = await states.next()
-    if (first.done) return
-    if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
-    else {
-      const events = openEventStream(response)
-      if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
-      events.end()
-    }
-  } finally {
-    await states.return()
-    giveBack()
-  }
-}
-
-/** Checks whether the client already has the final state: the answer 204 then stops its EventSource from reconnecting. */
-function isSettledFor({ status, version }: ApprovalRequest, lastEventId: string | undefined): boolean {
-  return status !== 'pending' && lastEventId === String(version)
-}
-
-async function sendAll(
-  deps: HttpDeps,
-  events: EventStream,
-  first: ApprovalRequest,
-  later: AsyncIterable<ApprovalRequest>,
-): Promise<void> {
-  const show = statusSender(events, deps.settings.baseUrl)
-  let { status } = first
-  try {
-    await show(first)
-    for await (const state of later) {
-      await show(state)
-      status = state.status
-    }
-    if (status === 'pending' && deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
-  } catch (error) {
-    await events.send({ event: 'error', data: errorEventData(deps, error) })
-  }
-}
-
-/** Returns a function that sends a state only when it looks different from the previous state. */
-function statusSender(events: EventStream, baseUrl: string): (request: ApprovalRequest) => Promise<void> {
-  let shown = ''
-  return async (request) => {
-    const data = presentRequest(request, baseUrl)
-    const text = JSON.stringify(data)
-    if (text === shown) return
-    shown = text
-    await events.send({ event: 'status', id: String(request.version), data })
-  }
 }
 
 /** Creates the public routes: anyone may verify a receipt and fetch the keys. */

@@ -152,11 +152,22 @@ function reads(
       return new Map(found.map((document) => [document._id, document.version]))
     },
     /** Reads which requests got a new version in that time, by the database's clock. @returns undefined if too many did */
-    async movedBetween(since: Date, until: Date): Promise<{ id: string; version: number }[] | undefined> {
-      const filter = { moved_at: trusted({ $gte: since, $lte: until }) }
-      const query = model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
-      const found = await query.lean<Pick<RequestDocument, '_id' | 'version'>[]>()
-      return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
+    movedBetween: (since: Date, until: Date) =>
+      stampsOf(model, { moved_at: trusted({ $gte: since, $lte: until }) }),
+    /** Reads which requests these keys made in that time. @returns undefined if they are too many */
+    createdBetween: (keyIds: readonly string[], since: Date, until: Date) =>
+      stampsOf(model, {
+        api_key_id: trusted({ $in: [...keyIds] }),
+        created_at: trusted({ $gte: since, $lte: until }),
+      }),
+    /** Returns the key's pending requests, the newest first, also those that have lapsed and are not marked yet. */
+    async pendingOf(api_key_id: string, most: number): Promise<Pick<ApprovalRequest, 'id' | 'version'>[]> {
+      const query = model.find({ api_key_id, status: 'pending' }, { version: 1 }).sort(NEWEST_FIRST)
+      const found = await query
+        .limit(most)
+        .batchSize(most + 1)
+        .lean<Pick<RequestDocument, '_id' | 'version'>[]>()
+      return found.map(({ _id: id, version }) => ({ id, version }))
     },
   }
 }
@@ -165,8 +176,18 @@ function requestIn(document: RequestDocument | null | undefined): ApprovalReques
   return document === null || document === undefined ? undefined : requestOf(document)
 }
 
-/** From this many changes on, `movedBetween` gives up. */
+/** From this many changes on, `movedBetween` and `createdBetween` give up. */
 const MOST_MOVED = 1_000
+
+/** A version of a request. */
+export type Stamp = Pick<ApprovalRequest, 'id' | 'version' | 'api_key_id'>
+
+async function stampsOf(model: RequestModel, filter: Filter): Promise<Stamp[] | undefined> {
+  const query = model.find(filter, { version: 1, api_key_id: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
+  const found = await query.lean<Pick<RequestDocument, '_id' | 'version' | 'api_key_id'>[]>()
+  if (found.length === MOST_MOVED) return undefined
+  return found.map(({ _id: id, version, api_key_id }) => ({ id, version, api_key_id }))
+}
 
 /** The whole condition is in the query: filtering after the limit would let requests that do not need this person hide others. */
 function waitingFor({ user_id, principals, accounts }: InboxScope): Filter {

@@ -18,6 +18,7 @@ import { itAnswersAboutMembers } from '../../support/member-answers.ts'
 import { addKey } from '../../support/people.ts'
 import { itAnswersAboutPush } from '../../support/push-answers.ts'
 import { freePort, startService, type TestService } from '../../support/service.ts'
+import { itAnswersAboutSeveral } from '../../support/several-answers.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 import { documented, refused, seen } from '../../support/witness.ts'
 
@@ -70,9 +71,6 @@ describe('the answers of the service are those of the document', () => {
     const id = await ask({ context: { reason: 'due' } })
     const path = '/api/v1/approvals/{id}'
     documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
-    const more = { requests: [{ action: 'Deploy' }, { action: 'Test' }] }
-    const made = await live.post('/api/v1/approvals/requests', more, { 'Idempotency-Key': 'more' })
-    documented('post', '/api/v1/approvals/requests', 201, made)
     documented('get', '/api/v1/approvals', 200, await live.get('/api/v1/approvals?limit=1'))
     const remind = () => live.post(`/api/v1/approvals/${id}/remind`)
     documented('post', `${path}/remind`, 200, await remind())
@@ -82,7 +80,6 @@ describe('the answers of the service are those of the document', () => {
     documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
     await approve(id)
     documented('get', `${path}/wait`, 200, await live.get(`/api/v1/approvals/${id}/wait?timeout=1`))
-    documented('get', '/api/v1/approvals/wait', 200, await live.get(`/api/v1/approvals/wait?ids=${id}`))
     documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
     documented('get', `${path}/review`, 200, await owner.browser.get(`/api/v1/approvals/${id}/review`))
     const verdict = documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
@@ -376,6 +373,7 @@ describe('the answers of the service are those of the document', () => {
   itAnswersAboutMembers(() => service)
   itAnswersAboutHistory(() => service)
   itAnswersAboutPush(() => service)
+  itAnswersAboutSeveral(() => service)
 
   it('to somebody without credentials, on every operation', async () => {
     const stranger = createHttpClient(service.url)

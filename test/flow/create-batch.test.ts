@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Refusal } from '../../src/domain/errors.ts'
+import { createBatch } from '../../src/flow/requests/create-batch.ts'
+import { type Racing, startRacing } from '../support/racing.ts'
+
+let racing: Racing
+beforeAll(async () => {
+  racing = await startRacing(`batches_${process.pid}`)
+})
+afterAll(() => racing.close())
+
+/** Lets each insert of one of the services wait for a turn of its own, the last first: in any order, the outcome is the same. */
+function shuffleInserts(): void {
+  for (const index of [0, 1, 2, 3]) {
+    const { requests } = racing.at(index).composition.deps
+    const { insert } = requests
+    requests.insert = async (request, ...more) => {
+      const turns = (Number(/ (\d)$/.exec(request.action)?.[1]) + index) % 4
+      for (let turn = 0; turn < turns; turn += 1) await requests.find(request.id)
+      return insert(request, ...more)
+    }
+  }
+}
+
+it('of calls with one key and bodies of their own in four processes, one makes its requests and no other any', async () => {
+  shuffleInserts()
+  const bodies = Array.from({ length: 12 }, (_, n) => Array.from({ length: 5 }, (_, m) => `Pay ${n} ${m}`))
+  const calls = bodies.map(async (actions, n) => {
+    const { deps } = racing.at(n % 4).composition
+    const inputs = actions.map((action) => ({ action, context: {}, requires_individual_decision: false }))
+    try {
+      return (await createBatch(deps, racing.caller, inputs, { key: 'one', body: { actions } })).requests
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      expect(error.code).toBe('idempotency_mismatch')
+      return []
+    }
+  })
+  const made = (await Promise.all(calls)).filter(({ length }) => length > 0)
+  expect(made).toHaveLength(1)
+  const { requests } = racing.at(0).composition.deps
+  const stored = await requests.list({ api_key_id: racing.caller.key.id, limit: 100 })
+  expect(stored.map(({ id }) => id).sort()).toEqual(made[0]?.map(({ id }) => id).sort())
+})
