@@ -1,5 +1,5 @@
 // Packs the client as `npm pack` does, installs the packed file in an empty folder, without a network, and uses it there from a
-// script and from TypeScript: part of `npm run check`.
+// script, from TypeScript and on the command line: part of `npm run check`.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -78,7 +78,13 @@ try {
   run(tsc, [...strict, '--lib', 'es2022,dom', '--types', '', 'try.ts'])
   await new Promise((resolve) => service.listen(0, '127.0.0.1', resolve))
   const examples = ['receipt.json', 'jwks.json'].map((name) => join(root, 'examples', name))
-  await tried([`http://127.0.0.1:${service.address().port}`, ...examples])
+  const url = `http://127.0.0.1:${service.address().port}`
+  await tried(process.execPath, ['try.mjs', url, ...examples], 0)
+  const command = join(folder, 'node_modules/.bin/countersign')
+  await tried(command, ['help'], 0)
+  await tried(command, ['ask', 'Try'], 20, { COUNTERSIGN_URL: url, COUNTERSIGN_KEY: 'sa_live_none' })
+  // What is no call of a host denies.
+  await tried(command, ['hook'], 2)
 } finally {
   service.close()
   rmSync(folder, { recursive: true, force: true })
@@ -97,13 +103,14 @@ function run(program, args) {
   execFileSync(program, args, { cwd: folder, timeout: LIMIT_MS, stdio: 'inherit' })
 }
 
-/** Not at once: the service answers from this process. */
-async function tried(args) {
-  const child = spawn(process.execPath, ['try.mjs', ...args], {
+/** Runs a program, and wants that exit code. Not at once: the service answers from this process. */
+async function tried(program, args, wanted, env = {}) {
+  const child = spawn(program, args, {
     cwd: folder,
-    stdio: 'inherit',
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
     timeout: LIMIT_MS,
   })
   const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error('the packed client does not work')
+  if (code !== wanted) throw new Error(`the packed client does not work: ${args[0]} ended with ${code}`)
 }

@@ -1,6 +1,16 @@
-import { chmodSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Invalid } from '../src/errors.ts'
 
 /** A service, and a key of it. */
@@ -46,12 +56,28 @@ function readSaved(path: string): Credentials | undefined {
   throw new Invalid(`${path} holds no credentials. Run: countersign login`)
 }
 
+/** Saves what `readCredentials` then finds. @returns where */
+export function saveCredentials({ url, key }: Credentials): string {
+  const path = credentialsPath()
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeWhole(path, `${JSON.stringify({ url, key })}\n`, 0o600)
+  return path
+}
+
+/** @returns what was removed, undefined if nothing was saved */
+export function forgetCredentials(): string | undefined {
+  const path = credentialsPath()
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
+  rmSync(path)
+  return path
+}
+
 /** Writes a file so that a reader finds the old text or the new one, and nobody else the new one before its mode is set. */
 export function writeWhole(path: string, text: string, mode?: number): void {
   const there = statSync(path, { throwIfNoEntry: false })
   // A link stays one.
   const target = there ? realpathSync(path) : path
-  const written = `${target}.${process.pid}.new`
+  const written = `${target}.${randomUUID()}.new`
   try {
     writeFileSync(written, text, { mode: 0o600, flag: 'wx' })
     chmodSync(written, mode ?? (there ? there.mode & 0o777 : 0o644))

@@ -13,6 +13,14 @@ export const CALLER_COMMANDS: Readonly<
     about: 'let a person approve the calls of Claude Code or Codex; hook install sets it up',
     load: async () => (await import('./hook.ts')).runHook,
   },
+  login: {
+    about: 'check an API key and keep it for these commands',
+    load: async () => (await import('./login.ts')).runLogin,
+  },
+  logout: {
+    about: 'remove the key that login saved',
+    load: async () => (await import('./login.ts')).runLogout,
+  },
   mcp: {
     about: 'speak the Model Context Protocol on stdin and stdout',
     load: async () => (await import('./mcp.ts')).runMcp,
@@ -47,7 +55,7 @@ function usage(): string {
   const lines = Object.entries(CALLER_COMMANDS).map(
     ([name, { about }]) => `  countersign ${name.padEnd(6)} ${about}`,
   )
-  return `Usage:\n${lines.join('\n')}\n\nThe service and the key: COUNTERSIGN_URL and COUNTERSIGN_KEY.`
+  return `Usage:\n${lines.join('\n')}\n\nThe service and the key: COUNTERSIGN_URL and COUNTERSIGN_KEY, or else what login saved.`
 }
 
 /** Errors of the client speak to people; those of Node name the file or option at fault. */

@@ -20,10 +20,18 @@ export interface Caller {
   asked(): Promise<string>
 }
 
+interface CallerOptions {
+  cwd: string
+  env: Record<string, string>
+  input?: string
+  /** Leaves stdin open for more. */
+  open?: boolean
+}
+
 /** Starts the command as a process with nothing but the given settings. @param shell a line for `sh` instead of the arguments */
 export function startCaller(
   argv: string[] | { shell: string },
-  { cwd, env, input = '' }: { cwd: string; env: Record<string, string>; input?: string },
+  { cwd, env, input = '', open = false }: CallerOptions,
 ): Caller {
   const line = Array.isArray(argv) ? [process.execPath, COMMAND, ...argv] : ['/bin/sh', '-c', argv.shell]
   const [program = '', ...rest] = line
@@ -33,7 +41,8 @@ export function startCaller(
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
   // A command may end before it has read everything.
-  child.stdin.on('error', () => {}).end(input)
+  child.stdin.on('error', () => {})
+  if (!open) child.stdin.end(input)
   const ended = new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, out, err })))
   const asked = async (): Promise<string> => {
     await waitUntil(() => expect(err).toMatch(/req_\w+/))

@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OlderStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
 import { waitUntil } from '../../../test/support/chat-platform.ts'
 import { CALLER_COMMANDS } from '../cli/run-caller.ts'
@@ -124,6 +125,76 @@ describe("the service's own countersign", () => {
       expect(run('completion', 'bash').stdout).toMatch(new RegExp(`words='[^']* ${name} `))
     }
     expect(run('ask', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('ask <action>') })
+  })
+})
+
+describe('countersign login', () => {
+  const none = { COUNTERSIGN_URL: '', COUNTERSIGN_KEY: '' }
+  const saved = () => join(folder, '.config/countersign/credentials.json')
+  const login = (input: string, ...argv: string[]) =>
+    start(['login', '--url', service.url, ...argv], none, input).ended
+  afterEach(() => rm(join(folder, '.config'), { recursive: true, force: true }))
+
+  it('keeps a key that works where only its owner reads it, for the other commands, until logout', async () => {
+    const ended = await login(`${key}\n`)
+    expect(ended).toEqual({ code: 0, err: '', out: `The key works, and is saved in ${saved()}\n` })
+    expect(JSON.parse(await readFile(saved(), 'utf8'))).toEqual({ url: service.url, key })
+    const modes = [saved(), dirname(saved())].map((path) => statSync(path).mode & 0o777)
+    expect(modes).toEqual([0o600, 0o700])
+    expect((await start(['ask', 'Login', '--within', '0'], none).ended).code).toBe(13)
+    expect((await start(['logout'], none).ended).code).toBe(0)
+    expect(existsSync(saved())).toBe(false)
+    expect((await start(['logout'], none).ended).out).toBe('No key was saved.\n')
+  })
+
+  it('gets a key from the owner of an account, who types the code that is shown', async () => {
+    const { child, ended } = start(
+      ['login', '--url', service.url, '--email', 'owner@example.com', '--name', 'Release agent'],
+      none,
+    )
+    let shown = ''
+    child.stderr?.on('data', (text: string) => (shown += text))
+    await waitUntil(() => expect(shown).toMatch(/[A-Z]{4}-[A-Z]{4}/))
+    await service.giveKey(/[A-Z]{4}-[A-Z]{4}/.exec(shown)?.[0] ?? '')
+    const { code, out, err } = await ended
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(saved()) })
+    expect(JSON.parse(await readFile(saved(), 'utf8')).key).toMatch(/^sa_live_/)
+    expect(out + err).not.toContain('sa_live_')
+  })
+
+  it('asks at a terminal without showing what is typed', async () => {
+    const line = `'${process.execPath}' '${COMMAND}' login --url ${service.url}`
+    const env = { HOME: folder, ...none }
+    const terminal = startCaller(
+      { shell: `script -qec "${line}" /dev/null` },
+      { cwd: folder, env, open: true },
+    )
+    let shown = ''
+    terminal.child.stdout?.on('data', (text: string) => (shown += text))
+    await waitUntil(() => expect(shown).toContain('API key (not shown): '))
+    terminal.child.stdin?.write(`${key}\r`)
+    await waitUntil(() => expect(shown).toContain('The key works'))
+    terminal.child.stdin?.end()
+    expect((await terminal.ended).code).toBe(0)
+    expect(shown).not.toContain(key)
+    expect(JSON.parse(await readFile(saved(), 'utf8')).key).toBe(key)
+  })
+
+  it.each<[string, string, string[], RegExp]>([
+    ['a key that the service does not know', `sa_live_${'0'.repeat(49)}`, [], /invalid or missing API key/],
+    ['something else', 'password', [], /this is no API key/],
+    ['nothing', '', [], /this is no API key/],
+    ['a key as an argument', '', [`sa_live_${'1'.repeat(49)}`], /read from stdin/],
+    ['a key as an option', '', [`--key=sa_live_${'1'.repeat(49)}`], /Unknown option '--key'/],
+    ['no address', 'sa_live_1', ['--url', ''], /needs --url/],
+    ['what is no address', 'sa_live_1', ['--url', 'example.com'], /https:\/\/approvals\.example\.com/],
+    ['what is no e-mail address', '', ['--email', 'owner'], /is not an e-mail address/],
+  ])('saves nothing for %s, and repeats no key', async (_, input, argv, words) => {
+    const { code, out, err } = await login(input, ...argv)
+    expect({ code, out }).toEqual({ code: 20, out: '' })
+    expect(err).toMatch(words)
+    expect(err).not.toMatch(/sa_live_\d/)
+    expect(existsSync(saved())).toBe(false)
   })
 })
 

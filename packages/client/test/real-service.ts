@@ -15,6 +15,8 @@ export interface RealService {
   /** A new key of the owner's account. */
   newKey(sandbox?: boolean): Promise<string>
   decide(id: string, decision: 'approved' | 'rejected', comment?: string): Promise<void>
+  /** Consents to the only bootstrap that waits, with the code that its caller shows. */
+  giveKey(code: string): Promise<void>
   /** All requests of that key, newest first. */
   requestsOf(key: string): Promise<{ id: string; status: string; action: string }[]>
   close(): Promise<void>
@@ -50,6 +52,13 @@ export async function startRealService(): Promise<RealService> {
       const { options } = expectStatus(await browser.post(`${path}/options`, { decision }), 200)
       const passkey = authenticate(options, origin)
       expectStatus(await browser.post(path, { decision, comment, passkey }), 200)
+    },
+    async giveKey(code) {
+      const said = { decision: 'approved', code }
+      const { data } = expectStatus(await browser.get('/api/v1/account/bootstrap'), 200)
+      const path = `/api/v1/account/bootstrap/${data[0].id}/decision`
+      const { options } = expectStatus(await browser.post(`${path}/options`, said), 200)
+      expectStatus(await browser.post(path, { ...said, passkey: authenticate(options, origin) }), 200)
     },
     async requestsOf(key) {
       const headers = { Authorization: `Bearer ${key}` }
