@@ -77,10 +77,13 @@ export function runHookInstall(argv: string[]): number {
 const CODEX_GAP =
   'Codex cannot fail closed: it runs the call if it has to end the hook at its time-out, cannot start it, or was not told to trust it.'
 
-/** @returns why this Claude Code lets calls through, undefined if it does not */
 function claudeGap(): string | undefined {
-  const { stdout } = spawnSync('claude', ['--version'], { encoding: 'utf8', timeout: 20_000 })
-  const [text, ...numbers] = /(\d+)\.(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
+  return gapOf(spawnSync('claude', ['--version'], { encoding: 'utf8', timeout: 20_000 }).stdout)
+}
+
+/** @param version what `claude --version` says. @returns why this Claude Code lets calls through, undefined if it does not */
+export function gapOf(version: string | null): string | undefined {
+  const [text, ...numbers] = /(\d+)\.(\d+)\.(\d+)/.exec(version ?? '') ?? []
   const needs = `Claude Code before ${FAILS_CLOSED.join('.')} runs the call when a hook cannot start, crashes or meets its time-out`
   if (text === undefined) return `${needs}, and \`claude --version\` did not say which version this is.`
   const [different] = FAILS_CLOSED.map((wanted, index) => Number(numbers[index]) - wanted).filter(Boolean)

@@ -161,8 +161,8 @@ function execute([name = '', ...rest]: string[], { path, file, isHeld }: Program
   })
 }
 
-/** As a person would type it. */
-function quote(word: string): string {
+/** As a person would type it in a shell. */
+export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 

@@ -7,6 +7,7 @@ import { waitUntil } from '../../../test/support/chat-platform.ts'
 import { expectStatus } from '../../../test/support/enrolled.ts'
 import { createHttpClient } from '../../../test/support/http-client.ts'
 import { describeCall, readCall } from '../cli/hook.ts'
+import { gapOf } from '../cli/hook-install.ts'
 import { hashNamedFiles } from '../cli/named-files.ts'
 import { type Caller, COMMAND, startCaller } from './caller.ts'
 import { type RealService, startRealService } from './real-service.ts'
@@ -337,6 +338,20 @@ describe('countersign hook install', () => {
       err: expect.stringMatching(words),
     })
     expect(await readFile(join(folder, '.claude/settings.json'), 'utf8').catch(() => '')).toBe(text)
+  })
+
+  it.each([
+    ['2.1.295 (Claude Code)', true],
+    ['2.2.0', true],
+    ['3.0.0-beta.1', true],
+    ['2.1.294 (Claude Code)', false],
+    ['2.0.999', false],
+    ['1.9.400', false],
+    ['dev', false],
+    ['', false],
+    [null, false],
+  ])('knows that version %j fails closed: %j', (version, closed) => {
+    expect(gapOf(version) === undefined).toBe(closed)
   })
 
   it('installs for an older version if told, and shows without writing', async () => {

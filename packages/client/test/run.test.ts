@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { waitUntil } from '../../../test/support/chat-platform.ts'
 import { expectStatus } from '../../../test/support/enrolled.ts'
 import { createHttpClient } from '../../../test/support/http-client.ts'
+import { quote } from '../cli/run.ts'
 import { type Caller, startCaller } from './caller.ts'
 import { type RealService, startRealService } from './real-service.ts'
 
@@ -66,6 +67,17 @@ describe('countersign run', () => {
     await service.decide(id, 'approved')
     expect(await ended).toMatchObject({ code: 7, out: `${join(folder, 'shell')}\ndeploy.sh secret\n` })
     expect((await read(id)).consumed_at).toEqual(expect.any(String))
+  })
+
+  it.each([
+    [["it's", '', 'a b'], `'it'\\''s' '' 'a b'`],
+    [['$(x)', '`y`', '--a=b/c.d'], "'$(x)' '`y`' --a=b/c.d"],
+  ])('shows the arguments %j as a shell would read them', (words, line) => {
+    expect(words.map(quote).join(' ')).toBe(line)
+    const read = execFileSync('sh', ['-c', `for word in ${line}; do echo "$word"; done`], {
+      encoding: 'utf8',
+    })
+    expect(read).toBe(words.map((word) => `${word}\n`).join(''))
   })
 
   it('runs a script by its name, and says so', async () => {
