@@ -27,7 +27,7 @@ export interface HostileSetting {
   /** The only request of the key, as soon as it is there. */
   asked(): Promise<string>
   /** Resolves once a wait is open. */
-  waiting(): Promise<void>
+  waiting(what?: RegExp): Promise<void>
   calls(path: RegExp): BadNetwork['seen']
 }
 
@@ -53,8 +53,10 @@ export function useHostileSetting(): HostileSetting {
       await expect.poll(async () => (await service.requestsOf(setting.key)).length).toBe(1)
       return (await service.requestsOf(setting.key))[0]?.id ?? ''
     },
-    async waiting() {
-      await expect.poll(() => setting.network.seen.some(({ path }) => /wait[?=]/.test(path))).toBe(true)
+    async waiting(what = /wait[?=]/) {
+      await expect
+        .poll(() => setting.network.seen.some(({ path, body }) => what.test(path) || what.test(body)))
+        .toBe(true)
     },
     calls: (path) => setting.network.seen.filter((call) => path.test(call.path)),
   } as HostileSetting
