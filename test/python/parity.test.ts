@@ -94,6 +94,27 @@ it.skipIf(!hasPython)('every public name of one client exists in the other', asy
   }
 })
 
+it.skipIf(!hasPython)('so does every name of the check of receipts', async () => {
+  const code = `
+import dataclasses, inspect, json
+from countersign import verify
+both = {f.name for of in (verify.ValidReceipt, verify.RefusedReceipt) for f in dataclasses.fields(of)}
+print(json.dumps([sorted(verify.__all__), sorted(inspect.signature(verify.verify_receipt).parameters), sorted(both)]))`
+  const { out, err } = await runPython(['-c', code])
+  expect(err).toBe('')
+  const exported = [...source('verify').matchAll(/^export (?:interface|type|async function) (\w+)/gm)].map(
+    ([, name]) => name,
+  )
+  const facts = [...source('verify').matchAll(/^ {6}(\w+):/gm)].map(([, name = '']) => snake(name))
+  expect(exported).toEqual(['Expected', 'Verdict', 'verifyReceipt'])
+  expect(JSON.parse(out)).toEqual([
+    // `Expected` is the parameters; each kind of verdict has a class.
+    ['RefusedReceipt', 'ValidReceipt', 'Verdict', 'verify_receipt'],
+    ['receipt', 'key_set', ...members('verify', 'Expected').map(snake)].sort(),
+    [...new Set([...facts, 'code', 'message', 'field'])].sort(),
+  ])
+})
+
 /** The members of an interface of the client. */
 function members(file: string, name: string): string[] {
   const [, body = ''] =
