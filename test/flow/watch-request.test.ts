@@ -1,3 +1,4 @@
+import mongoose from 'mongoose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cancelRequest } from '../../src/flow/requests/cancel-request.ts'
 import { watchRequest } from '../../src/flow/requests/wait-for-decision.ts'
@@ -100,10 +101,17 @@ describe('watching a key', () => {
   it('after a gap sends what has become of the pending requests, and lists again', async () => {
     const [closed, made] = [await racing.make(), await racing.make()]
     const news = { changed: [], gap: true, revoked: false }
-    const quiet = { watch: () => ({ next: async () => news, rest: async () => {}, close: () => {} }) }
-    const gone = new AbortController()
-    const wait = { ms: 60_000, signal: gone.signal }
-    const states = watchKey({ ...deps(), keyChanges: quiet }, racing.caller, wait)
+    const restless = { watch: () => ({ next: async () => news, close: () => {} }) }
+    const { requests, ...others } = deps()
+    const { pendingOf } = requests
+    let away = 0
+    const failing: typeof pendingOf = (...which) => {
+      if (away === 0) return pendingOf(...which)
+      away -= 1
+      return Promise.reject(new mongoose.mongo.MongoNetworkError('away'))
+    }
+    const partly = { ...others, requests: { ...requests, pendingOf: failing }, keyChanges: restless }
+    const states = watchKey(partly, racing.caller, { ms: 60_000, signal: new AbortController().signal })
     const upToListed = async () => {
       const found: string[] = []
       for (;;) {
@@ -115,7 +123,11 @@ describe('watching a key', () => {
     expect(await upToListed()).toEqual(expect.arrayContaining([`${closed} pending`, `${made} pending`]))
     await cancelRequest(racing.at(1).composition.deps, racing.caller, closed)
     const later = await racing.make()
+    // A store that is away is left alone for half a second each time, although there is news.
+    away = 2
+    const began = performance.now()
     expect(await upToListed()).toEqual(expect.arrayContaining([`${closed} expired`, `${later} pending`]))
+    expect(performance.now() - began).toBeGreaterThan(950)
     await states.return()
   })
 })

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { refusal } from '../../domain/errors.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { KeyWatch } from '../../store/requests/key-signal.ts'
@@ -56,8 +57,9 @@ export async function* watchKey(
     let gap = true
     let compare = true
     while (hasPatience(deps, patience)) {
-      const read = await unlessAway(deps, { watch, memory, patience }, async () => {
-        if (compare || isStale(memory)) await compareOpen(deps, key.id, memory)
+      const read = await unlessAway(deps, { memory, patience }, async () => {
+        if (compare || deps.clock.steady() - memory.compared > WHOLE_MS)
+          await compareOpen(deps, key.id, memory)
         compare = false
         return readSome(deps, key.id, memory)
       })
@@ -73,39 +75,29 @@ export async function* watchKey(
   }
 }
 
-interface Watching {
-  watch: KeyWatch
-  memory: Memory
-  patience: Patience
-}
-
 /** Does the work. A store that is away for a moment does not end a stream that has begun. @returns undefined if it is away */
 async function unlessAway<T>(
   deps: FlowDeps,
-  { watch, memory, patience }: Watching,
+  { memory, patience }: { memory: Memory; patience: Patience },
   work: () => Promise<T>,
 ): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
     if (!deps.storeIsDown(error) || !memory.listed || !hasPatience(deps, patience)) throw error
-    await watch.rest(AWAY_MS, patience.signal)
+    await pause(AWAY_MS, undefined, { signal: patience.signal }).catch(() => {})
     return undefined
   }
 }
 
-function isStale({ compared }: Memory): boolean {
-  return performance.now() - compared > WHOLE_MS
-}
-
 /** Notes in `todo` the pending requests that are new or have another version, and those that are pending no more. */
-async function compareOpen({ requests }: FlowDeps, keyId: string, memory: Memory): Promise<void> {
+async function compareOpen({ requests, clock }: FlowDeps, keyId: string, memory: Memory): Promise<void> {
   const { open, todo } = memory
   const pending = await requests.pendingOf(keyId, MOST_OPEN)
   const ids = new Set(pending.map(({ id }) => id))
   for (const { id, version } of pending.reverse()) if (open.get(id)?.version !== version) todo.add(id)
   for (const id of open.keys()) if (!ids.has(id)) todo.add(id)
-  memory.compared = performance.now()
+  memory.compared = clock.steady()
 }
 
 /** Reads some of `todo`. @returns those that look different from when they were last returned */

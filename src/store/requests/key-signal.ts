@@ -18,8 +18,6 @@ export interface KeyWatch {
    * @returns undefined when `signal` aborted
    */
   next(ms: number, signal: AbortSignal): Promise<KeyNews | undefined>
-  /** Waits that many milliseconds, or until there is news, which stays for `next`. */
-  rest(ms: number, signal: AbortSignal): Promise<void>
   close(): void
 }
 
@@ -83,9 +81,6 @@ export function createKeySignal(stores: Stores, clock: Pick<Clock, 'now'>, log: 
           watcher.changed.clear()
           watcher.news = noNews()
           return news
-        },
-        async rest(ms, gone) {
-          if (await signal.wait(watcher, ms, gone)) watcher.told = true
         },
         close: () => signal.remove(watcher),
       }
