@@ -109,9 +109,7 @@ export async function ask(peer: Approvals, question: Question): Promise<Outcome>
   const since = now()
   const call = { path: `${API}request`, wait: onAsked ? undefined : '?wait=', body, once }
   const made = await send(peer, limits, call).catch((error) => {
-    throw error?.code === 'idempotency_mismatch'
-      ? mismatch(undefined, { field: 'request', cause: error })
-      : error
+    throw namedFor(error)
   })
   const open = { ...limits, id: String(made.id ?? made.request_id), content: await digest(asked) }
   checkSandbox(peer, made, open.id)
@@ -230,7 +228,7 @@ function useOnce(
     const use = await send(peer, limits, { path: `${API + id}/consume`, body, once }).catch((error) => {
       // Nobody has acted on it here, so the same key may ask again, and learns whether it was used up.
       taken = false
-      throw refusedUse(error, id)
+      throw namedFor(error, id)
     })
     checkAbout(use.request_id, id)
     checkSandbox(peer, use, id)
@@ -238,12 +236,14 @@ function useOnce(
   }
 }
 
-function refusedUse(error: Refused, id: string): unknown {
+/** The client's own name for a refusal that has one. */
+function namedFor(error: Refused, id?: string): unknown {
   switch (error?.code) {
     case 'already_consumed':
       return used(id)
     case 'mismatch':
-      return mismatch(id, { field: error.body.field, cause: error })
+    case 'idempotency_mismatch':
+      return mismatch(id, { field: error.body.field ?? 'request', cause: error })
     case 'approval_lapsed':
       return lapsed('expired', id)
     case 'sandbox_approval':
@@ -253,7 +253,7 @@ function refusedUse(error: Refused, id: string): unknown {
   }
 }
 
-function lapsed(status: 'expired' | 'withdrawn', id: string): Expired | Withdrawn {
+function lapsed(status: 'expired' | 'withdrawn', id?: string): Expired | Withdrawn {
   return new (status === 'expired' ? Expired : Withdrawn)(
     `the request is ${status}, neither approved in time nor refused. If it is still wanted, ask in a new call.`,
     id,

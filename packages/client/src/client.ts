@@ -67,16 +67,14 @@ export function countersign(options: ClientOptions): Client {
       const filled = template.replace(/\{(\w+)\}/g, (_, name: string) =>
         encodeURIComponent(String(path[name])),
       )
-      const given = Object.entries(query).filter(([, value]) => value !== undefined)
-      const search = new URLSearchParams(
-        given.map(([name, value]): [string, string] => [name, String(value)]),
-      ).toString()
+      // As texts, and without what is undefined.
+      const search = String(new URLSearchParams(JSON.parse(JSON.stringify(query))))
       const answer: unknown = await send(
         peer,
         { end: now() + withinSeconds * 1000, signal },
         {
           method,
-          path: search ? `${filled}?${search}` : filled,
+          path: filled + (search && `?${search}`),
           body,
           once: idempotencyKey,
           headers,

@@ -82,7 +82,7 @@ export class Refused extends CountersignError {
 }
 
 /** The sentences that more than one place says. */
-export const used = (id: string): Used =>
+export const used = (id?: string): Used =>
   new Used(
     'this approval was used before, so it may have been done. Check; to do it once more, ask in a new call.',
     id,
@@ -98,5 +98,5 @@ export const unreachable = (why: string, id?: string, cause?: unknown): Unreacha
     { cause },
   )
 
-export const sandbox = (id: string): Sandbox =>
+export const sandbox = (id?: string): Sandbox =>
   new Sandbox('no person decides about this sandbox key. Tell the operator to set a live key.', id)

@@ -74,7 +74,7 @@ async function attempt(peer: Peer, limits: Limits, call: Call): Promise<{ body: 
   const { method = 'POST', path, wait, body, once, headers, timeout = 20_000 } = call
   signal?.throwIfAborted()
   const left = Math.max(0, end - now())
-  const seconds = wait ? Math.floor(Math.min(25, left / 1000)) : 0
+  const seconds = wait ? Math.floor(Math.min(25_000, left) / 1000) : 0
   try {
     // The last answer within a deadline may take 2 s beyond it.
     return await bounded(Math.min(timeout + seconds * 1000, left + 2000), signal, async (own) => {
