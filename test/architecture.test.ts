@@ -76,12 +76,12 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^webauthn-page\/kit\//,
-    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-check|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-check|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {
     room: /^webauthn-page\/(?!kit\/)/,
-    may: /^(webauthn-page\/|src\/domain\/(pages|text|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/|src\/domain\/(pages|text|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {

@@ -166,9 +166,10 @@ function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): voi
     'toggle',
     () => element.childElementCount === 1 && element.append(...everything(checked)),
   )
-  const { action, high_impact, requested_by, on_behalf_of } = review
+  const { action, high_impact, requested_by, on_behalf_of, attachments } = review
   const short = action.length <= READ_AT_ONCE && !action.includes('\n') && warningNames(action).length === 0
-  element.open = high_impact || !short || requested_by.key_revoked === true || (on_behalf_of ?? null) !== null
+  const plain = short && attachments === undefined && (on_behalf_of ?? null) === null
+  element.open = high_impact || !plain || requested_by.key_revoked === true
   if (element.open) element.append(...everything(checked))
   return { row: element, tick: () => time.tick(clock) }
 }

@@ -15,6 +15,7 @@ import {
 } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { unopenedNote } from '../../webauthn-page/kit/request/attachments.ts'
 import { type Ballot, commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import { barTop, decidingFor, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
@@ -201,6 +202,7 @@ export class DecideTogether {
       ballot.slot.element,
       this.#cutOff,
       forOthers(items),
+      unopenedNote(items.map(({ review }) => review)),
       unseen.element,
       ballot.elsewhere,
       this.#closing('Cancel', ballot.elsewhere === undefined && confirm),

@@ -3,6 +3,7 @@ import { buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
+import { attachmentList } from '../../webauthn-page/kit/request/attachments.ts'
 import {
   type CheckedReview,
   loadReview,
@@ -31,7 +32,9 @@ export async function readingOf(request: PendingRequest): Promise<HTMLElement[]>
 /** Everything that a signature on the request would cover, with the service's warnings before it. */
 export function everythingSigned({ review, context }: CheckedReview, actionId: string): HTMLElement[] {
   const { action, context_json: contextJson, requested_by, on_behalf_of } = review
-  const box = callerBox({ action, context, contextJson, keyName: requested_by.key_name, actionId })
+  const attachments = attachmentList(review)
+  const keyName = requested_by.key_name
+  const box = callerBox({ action, context, contextJson, keyName, actionId, attachments })
   const notes = [revokedKeyNote(requested_by), forWhom(on_behalf_of)].filter((note) => note !== undefined)
   return [...notes, box, signedFacts(review)]
 }

@@ -198,7 +198,7 @@ function fact(name: string, said: string | undefined, ...more: Child[]): Fact {
 /** The fields of the statement since its version 2; the caller's own words are shown as such. */
 function statedFacts({ result }: Examination): Fact[] {
   if (!result.valid || result.stated === undefined) return []
-  const { requester, quorum, audience, reversibility, use_within_seconds } = result.stated
+  const { requester, quorum, audience, reversibility, use_within_seconds, attachments = [] } = result.stated
   return [
     fact('Caller', `${requester.name} (${requester.key} of ${requester.account})`),
     ['Approvals needed', String(quorum)],
@@ -207,6 +207,9 @@ function statedFacts({ result }: Examination): Fact[] {
     fact(
       'Can be used',
       use_within_seconds === undefined ? undefined : `until ${use_within_seconds} s after approval`,
+    ),
+    ...attachments.map(({ name, sha256, opened }) =>
+      fact(opened ? 'Attached' : 'Attached, not opened by the approver', `${name} (SHA-256 ${sha256})`),
     ),
   ]
 }

@@ -257,13 +257,17 @@ function besideLines(names: string | undefined): string[] {
 /** Lines for what the intent states, with control characters made visible: a requester's name could forge a line of ours. */
 function statedLines(stated: VerifiedReceipt['stated']): [string, string][] {
   if (stated === undefined) return []
-  const { requester, quorum, audience, reversibility, use_within_seconds } = stated
+  const { requester, quorum, audience, reversibility, use_within_seconds, attachments = [] } = stated
   const lines: [string, string | undefined][] = [
     ['Caller', `${requester.name} (${requester.key} of ${requester.account})`],
     ['Needed', quorum === 1 ? 'one approval' : `${quorum} approvals`],
     ['Meant for', audience],
     ['Reversibility', reversibility && `${reversibility} (says the caller)`],
     ['Use', useWithinWords(use_within_seconds)],
+    ...attachments.map(({ name, sha256, opened }): [string, string] => [
+      'Attached',
+      `${sha256} ${name}${opened ? '' : ' (not opened by the approver)'}`,
+    ]),
   ]
   return lines.flatMap(([name, value]) => (value === undefined ? [] : [[name, oneLine(value)]]))
 }

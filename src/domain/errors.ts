@@ -8,7 +8,10 @@ export const REFUSALS = {
   invalid_field: [400, '{field} {detail}.'],
   invalid_json: [400, 'The body is not valid JSON in UTF-8; send one JSON object.'],
   unsupported_media_type: [415, 'Send the body as `Content-Type: application/json`.'],
-  payload_too_large: [413, 'The body is larger than this endpoint accepts, 64 KiB at most; send less.'],
+  payload_too_large: [
+    413,
+    'The body is larger than this endpoint accepts[, {limit} KiB at most]; send less.',
+  ],
   sandbox_fields_require_sandbox_key: [
     400,
     '`sandbox_decision` and `sandbox_auto_decide_seconds` need an `sa_test_` key; use one, or leave them out.',
@@ -70,6 +73,10 @@ export const REFUSALS = {
   too_many_pending: [
     429,
     'Too many requests of this account are pending for the same approver; wait until some are decided or expire.',
+  ],
+  attachment_quota_exceeded: [
+    429,
+    'This API key may send 256 MiB of attachments a day, UTC, and has; wait for the next day, or send less.',
   ],
   quota_exceeded: [
     429,

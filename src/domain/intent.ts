@@ -1,3 +1,4 @@
+import type { StatedAttachment } from './attachment.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Outcome } from './receipt.ts'
 import type { Reversibility } from './request.ts'
@@ -8,13 +9,16 @@ const INTENT_TYPE = 'human-approval/intent/v2'
 /** Tag of a statement with `use_within_seconds`: a verifier that does not know the field must not take the approval for a lasting one. */
 const LAPSING_TYPE = 'human-approval/intent/v3'
 
+/** Tag of a statement with `attachments`, for the same reason. */
+const ATTACHED_TYPE = 'human-approval/intent/v4'
+
 /**
  * The full statement a person consents to. The WebAuthn challenge is SHA-256 of its RFC 8785 form and the receipt's
  * `nonce` is the same hash shortened, so neither the action's tail nor the context can be exchanged afterwards.
  * The salt is drawn after the caller's text is fixed, so a caller cannot search for two texts with the same hash.
  */
 export interface DecisionIntent {
-  typ: typeof INTENT_TYPE | typeof LAPSING_TYPE
+  typ: typeof INTENT_TYPE | typeof LAPSING_TYPE | typeof ATTACHED_TYPE
   /** The service that asks: its BASE_URL. */
   aud: string
   rid: string
@@ -45,8 +49,10 @@ export interface DecisionIntent {
   audience?: string
   /** How far the caller said the action can be undone. */
   reversibility?: Reversibility
-  /** Version 3 only: seconds from the decision in which an approval can be used. */
+  /** From version 3 on: seconds from the decision in which an approval can be used. */
   use_within_seconds?: number
+  /** Version 4 only: in the order of the create; at least one. */
+  attachments?: StatedAttachment[]
   /** 32 random bytes, base64url without padding. */
   salt: string
 }
@@ -54,12 +60,20 @@ export interface DecisionIntent {
 /** The former version of the decision intent; receipts made under it still verify. */
 export type DecisionIntentV1 = Omit<
   DecisionIntent,
-  'typ' | 'requester' | 'policy_sha256' | 'quorum' | 'audience' | 'reversibility' | 'use_within_seconds'
+  | 'typ'
+  | 'requester'
+  | 'policy_sha256'
+  | 'quorum'
+  | 'audience'
+  | 'reversibility'
+  | 'use_within_seconds'
+  | 'attachments'
 > & { typ: 'human-approval/intent/v1' }
 
 /** Builds the statement for one decision attempt. */
 export function buildIntent(facts: Omit<DecisionIntent, 'typ'>): DecisionIntent {
-  return { typ: facts.use_within_seconds === undefined ? INTENT_TYPE : LAPSING_TYPE, ...facts }
+  const plain = facts.use_within_seconds === undefined ? INTENT_TYPE : LAPSING_TYPE
+  return { typ: facts.attachments === undefined ? plain : ATTACHED_TYPE, ...facts }
 }
 
 /** Differs from the tag of a single decision, so neither can be taken for the other. */

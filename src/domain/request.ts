@@ -1,3 +1,4 @@
+import type { AttachmentFacts } from './attachment.ts'
 import type { AuditEntry } from './audit.ts'
 import type { OutboxEvent } from './event.ts'
 import type { NotifyTarget } from './notify.ts'
@@ -126,6 +127,10 @@ export interface ApprovalRequest extends MadeAfter {
   reversibility?: Reversibility
   /** Seconds from the decision in which an approval can be used; signed. */
   use_within_seconds?: number
+  /** In the order of the create; signed. */
+  attachments?: AttachmentFacts[]
+  /** Which person fetched which attachment while it was pending (`openedMark`); signed with each vote. */
+  opened?: string[]
   /** Where the outcome also goes in chat: no part of what is consented to, so it is not signed. */
   notify?: NotifyTarget
   requirement: Requirement

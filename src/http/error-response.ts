@@ -62,6 +62,11 @@ export const unknownPath: RequestHandler = () => {
   throw refusal('not_found')
 }
 
+/** The parser's error names its limit. */
+function sizeOf(error: object): { limit?: number } {
+  return 'limit' in error && typeof error.limit === 'number' ? { limit: error.limit / 1024 } : {}
+}
+
 /** Translates errors of Express and its parsers by their documented `type`; undefined for any other error, which is our fault. */
 function fromLibrary(error: unknown): Refusal | undefined {
   if (error === null || typeof error !== 'object' || !('type' in error)) return undefined
@@ -72,7 +77,7 @@ function fromLibrary(error: unknown): Refusal | undefined {
     case 'request.aborted':
       return refusal('invalid_json')
     case 'entity.too.large':
-      return refusal('payload_too_large')
+      return refusal('payload_too_large', sizeOf(error))
     case 'encoding.unsupported':
       return refusal('unsupported_media_type', {
         detail: 'Leave `Content-Encoding` out, or send gzip, deflate or br.',

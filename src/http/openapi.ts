@@ -86,7 +86,7 @@ function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io:
 
 const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anyone can verify the receipt.
 
-Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body, up to 100, are ignored, if their content follows the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name, as is every unknown query parameter under \`/api/\`. Answers may gain fields.
+Bodies are JSON objects of at most 64 KiB (of a create, 1.5 MiB) with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body, up to 100, are ignored, if their content follows the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name, as is every unknown query parameter under \`/api/\`. Answers may gain fields.
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 

@@ -9,9 +9,12 @@ const MONTHS_KEPT = 13
 
 const DAY_MS = 86_400_000
 
+/** Longer than any create lasts, whose attachments are written before its request. */
+const UNCLAIMED_MS = 3_600_000
+
 /**
  * Removes what is no longer needed: sessions that are over, counters of months long past, secrets that sign nothing any
- * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. The store's TTL indexes
+ * more, attachments whose request was not made, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. The store's TTL indexes
  * remove what merely expires (challenges, links). A step that fails does not stop the others.
  * @throws the error of the first step that failed
  */
@@ -21,6 +24,7 @@ export async function cleanUp(deps: FlowDeps): Promise<void> {
   const oldest = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (MONTHS_KEPT - 1), 1))
   const steps: (() => Promise<unknown>)[] = [
     () => deleteOverSessions(deps),
+    () => deps.attachments.sweep(new Date(now.getTime() - UNCLAIMED_MS)),
     () => deps.quotas.prune(oldest.toISOString().slice(0, 7)),
     () => deps.webhooks.forgetPreviousSecrets(now),
     () => deps.pushDevices.deleteRemoved(),

@@ -1,3 +1,4 @@
+import type { StatedAttachment } from '../domain/attachment.ts'
 import { given } from '../domain/given.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { LONE_SURROGATE, parseCanonical } from './canonical.ts'
@@ -266,7 +267,7 @@ export interface Statement {
   stated?: Stated
 }
 
-/** The fields that versions 2 and 3 of the statement add. `audience` and `reversibility` are the caller's own claims. */
+/** The fields that versions 2 to 4 of the statement add. `audience` and `reversibility` are the caller's own claims. */
 export interface Stated {
   requester: { key: string; name: string; account: string }
   quorum: number
@@ -275,10 +276,12 @@ export interface Stated {
   reversibility?: string
   /** Version 3: seconds from the decision (`ts`) in which an approval can be used. A receipt stays valid beyond them. */
   use_within_seconds?: number
+  /** Version 4: what was attached, by name and hash, and which of it the approver's browser had fetched. */
+  attachments?: StatedAttachment[]
 }
 
-/** Types of the three versions; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
-const [V1, V2, V3] = ['human-approval/intent/v1', 'human-approval/intent/v2', 'human-approval/intent/v3']
+/** Types of the four versions; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
+const [V1, V2, V3, V4] = ['v1', 'v2', 'v3', 'v4'].map((version) => `human-approval/intent/${version}`)
 
 /** Fields that an intent and its payload both have, and in which they must agree. */
 const SHARED = ['rid', 'decision', 'approver', 'exp'] as const
@@ -302,7 +305,7 @@ export function openStatement(
   if (![aud, action, context_sha256, request_created_at, salt].every(isText)) return undefined
   if (typeof high_impact !== 'boolean' || !isOptionalText(delegate)) return undefined
   const stated = readStated(intent)
-  if (typ !== V1 && (stated === undefined || typ !== (stated.use_within_seconds ? V3 : V2))) return undefined
+  if (typ !== V1 && (stated === undefined || typ !== typeFor(stated))) return undefined
   return {
     action,
     context_sha256,
@@ -312,21 +315,43 @@ export function openStatement(
   }
 }
 
-/** Reads what versions 2 and 3 add; undefined when a field is missing or of another kind. */
+function typeFor({ attachments, use_within_seconds }: Stated): string | undefined {
+  if (attachments !== undefined) return V4
+  return use_within_seconds === undefined ? V2 : V3
+}
+
+/** Reads what versions 2 to 4 add; undefined when a field is missing or of another kind. */
 function readStated(intent: object): Stated | undefined {
-  const { requester, quorum, policy_sha256, audience, reversibility, use_within_seconds } = Object(intent)
+  const { requester, quorum, policy_sha256, audience, reversibility, use_within_seconds, attachments } =
+    Object(intent)
   const { key, name, account } = Object(requester)
   if (![key, name, account, policy_sha256].every(isText)) return undefined
   if (!isCount(quorum)) return undefined
   if (![audience, reversibility].every(isOptionalText)) return undefined
   if (use_within_seconds !== undefined && !isCount(use_within_seconds)) return undefined
+  if (attachments !== undefined && !areAttachments(attachments)) return undefined
   const asker = { key, name, account }
   return {
     requester: asker,
     quorum,
     policy_sha256,
-    ...given({ audience, reversibility, use_within_seconds }),
+    ...given({ audience, reversibility, use_within_seconds, attachments }),
   }
+}
+
+function areAttachments(value: unknown): value is StatedAttachment[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isAttachment)
+}
+
+function isAttachment(value: unknown): boolean {
+  const { name, kind, sha256, bytes, base, opened } = Object(value)
+  return (
+    [name, kind].every(isText) &&
+    /^[0-9a-f]{64}$/.test(String(sha256)) &&
+    Number.isSafeInteger(bytes) &&
+    typeof opened === 'boolean' &&
+    isOptionalText(base)
+  )
 }
 
 function isCount(value: unknown): boolean {

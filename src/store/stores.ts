@@ -18,6 +18,7 @@ import { createEnrollmentStore } from './people/enrollments.ts'
 import { createPersonErasure } from './people/person-erasure.ts'
 import { createSessionStore, type SessionLimits } from './people/sessions.ts'
 import { createUserStore } from './people/users.ts'
+import { createAttachmentStore } from './requests/attachments.ts'
 import { createChallengeStore } from './requests/challenges.ts'
 import { createQuotaStore } from './requests/quotas.ts'
 import { createRequestErasure } from './requests/request-erasure.ts'
@@ -38,6 +39,7 @@ export function createStores(
   const restores = createRestoreStore(connection)
   return {
     restores,
+    attachments: createAttachmentStore(connection),
     requests: createRequestStore(connection, wake, clock, restores.holding),
     erasure: createRequestErasure(connection, wake),
     personErasure: createPersonErasure(connection),

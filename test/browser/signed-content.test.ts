@@ -10,6 +10,8 @@ const COUNT_PASSKEYS = `
   const original = navigator.credentials.get.bind(navigator.credentials)
   navigator.credentials.get = (options) => { window.passkeyPrompts += 1; return original(options) }`
 
+const ATTACHED = { name: 'a', kind: 'text', sha256: 'a'.repeat(64), bytes: 1 } as const
+
 /** Lies that a compromised server or proxy could tell: what is asked to be signed is not what is shown. */
 const LIES: [field: string, change: Partial<DecisionOptions['intent']> & Record<string, unknown>][] = [
   ['action', { action: 'Delete all invoices' }],
@@ -27,6 +29,7 @@ const LIES: [field: string, change: Partial<DecisionOptions['intent']> & Record<
   ['audience', { audience: 'https://elsewhere.example' }],
   ['reversibility', { reversibility: 'read_only' }],
   ['use_within_seconds', { use_within_seconds: 604_800 }],
+  ['attachments', { attachments: [{ ...ATTACHED, opened: false }] }],
   ['typ', { typ: 'human-approval/intent/v3' }],
   ['typ', { typ: 'human-approval/intent/v1' } as never],
   ['typ', { typ: 'human-approval/bootstrap/v1' } as never],

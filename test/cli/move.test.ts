@@ -64,7 +64,8 @@ it('moves everything from the embedded store to MongoDB and back: who was there 
   const before = await read(setting, `/${approved}`)
   const verified = { ...(await read(setting, `/${approved}/verify`)), verified_at: expect.any(String) }
   expect(verified).toMatchObject({ valid: true })
-  const waiting = [await ask(setting), await ask(setting)] as const
+  const attachments = [{ name: 'plan', base64: Buffer.from([0, 255, 10]).toString('base64') }]
+  const waiting = [await ask(setting), await ask(setting, { attachments })] as const
   await first.close()
 
   await move(
@@ -92,6 +93,10 @@ it('moves everything from the embedded store to MongoDB and back: who was there 
   const back = await signIn({ ...setting, service: third })
   expect(await read(back, `/${approved}/verify`)).toEqual(verified)
   expect(await read(back, `/${waiting[0]}/verify`)).toMatchObject({ valid: true })
+  const attached = `${third.url}/api/v1/approvals/${waiting[1]}/attachments/0`
+  const authorization = `Bearer ${back.owner.token}`
+  const bytes = await (await fetch(attached, { headers: { authorization } })).arrayBuffer()
+  expect([...new Uint8Array(bytes)]).toEqual([0, 255, 10])
   expectStatus(await decideByPasskey(back, waiting[1], 'approved'), 200)
   // The code of now was used up by the enrolment.
   later = 60_000

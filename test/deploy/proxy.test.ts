@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { REFUSALS } from '../../src/domain/errors.ts'
+import { REFUSALS, refusal } from '../../src/domain/errors.ts'
 import { createTimelyServer } from '../../src/serve.ts'
 import { closeServer, listenLocally } from '../support/local-server.ts'
 import { freePort } from '../support/service.ts'
@@ -127,12 +127,12 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     const proxy = await useProxy({ processes: [address] })
     const post = (path: string, length: number) =>
       fetch(`http://localhost:${proxy.port}${path}`, { method: 'POST', body: 'x'.repeat(length) })
-    expect(await (await post('/large', 100 * 1024)).json()).toMatchObject({ length: 100 * 1024 })
-    const huge = await post('/huge', 1024 * 1024 + 1)
+    expect(await (await post('/large', 1536 * 1024)).json()).toMatchObject({ length: 1536 * 1024 })
+    const huge = await post('/huge', 1536 * 1024 + 1)
     expect([huge.status, huge.headers.get('content-type')]).toEqual([413, 'application/json'])
     expect(await huge.json()).toEqual({
       error: 'payload_too_large',
-      message: REFUSALS.payload_too_large[1],
+      message: refusal('payload_too_large').publicMessage,
     })
     expect(seen).toEqual(['/large'])
   })

@@ -88,6 +88,7 @@ describe('the clean-up job', () => {
     const old = new Date('2001-01-01')
     const over: Record<string, object> = {
       sessions: { ended_at: old },
+      attachments: { unclaimed_at: old },
       quotas: { month: '2001-01' },
       webhooks: { previous_secret: { until: old } },
       push_devices: { state: 'removed' },

@@ -65,6 +65,16 @@ export const intentV3: DecisionIntent = {
   use_within_seconds: 600,
 }
 
+/** Version 4: only with `attachments`. */
+export const intentV4: DecisionIntent = {
+  ...intentV3,
+  typ: 'human-approval/intent/v4',
+  attachments: [
+    { name: 'a.txt', kind: 'text', sha256: 'a1'.repeat(32), bytes: 3, opened: true },
+    { name: 'b.txt', kind: 'diff', sha256: 'b2'.repeat(32), bytes: 0, base: 'a.txt', opened: false },
+  ],
+}
+
 /** Parsed JSON of a published vector file; each test states the shape it reads. */
 export function vectors<T>(path: string): T {
   return JSON.parse(vectorText(path))

@@ -7,7 +7,7 @@ import { RECEIPT_ERRORS } from '../../src/signing/receipt-error.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import type { VerifyResult } from '../../src/signing/verify-core.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
-import { intent, intentV2, intentV3, livePayload, testKey, vectors } from './fixtures.ts'
+import { intent, intentV2, intentV3, intentV4, livePayload, testKey, vectors } from './fixtures.ts'
 
 const key = testKey('decision')
 const context = { tool_arguments: { version: '4.2', dry_run: false } }
@@ -64,7 +64,7 @@ describe('the intent next to a receipt', () => {
   })
 
   it('is no statement of a decision under another tag, whatever the nonce commits to', () => {
-    for (const typ of ['human-approval/batch/v1', 'human-approval/intent/v4', undefined])
+    for (const typ of ['human-approval/batch/v1', 'human-approval/intent/v5', undefined])
       expect(verify(decidedBody(undefined, { ...intentV2, typ: typ ?? null }))).toEqual(
         refusal('receipt_intent_mismatch', 'intent'),
       )
@@ -75,9 +75,13 @@ describe('the intent next to a receipt', () => {
     const stated = { use_within_seconds: 600, quorum: said.quorum }
     expect(verify(decidedBody(undefined, intentV3))).toMatchObject({ valid: true, stated })
     for (const other of [
-      { ...intentV3, typ: 'human-approval/intent/v2' },
+      { ...intentV3, intentV4, typ: 'human-approval/intent/v2' },
       { ...intentV2, typ: 'human-approval/intent/v3' },
-      ...[0, -1, 1.5, '600', null].map((use_within_seconds) => ({ ...intentV3, use_within_seconds })),
+      ...[0, -1, 1.5, '600', null].map((use_within_seconds) => ({
+        ...intentV3,
+        intentV4,
+        use_within_seconds,
+      })),
     ])
       expect(verify(decidedBody(undefined, other)), JSON.stringify(other)).toEqual(
         refusal('receipt_intent_mismatch', 'intent'),
@@ -87,6 +91,30 @@ describe('the intent next to a receipt', () => {
     expect(verify({ ...body, use_within_seconds: 601 })).toEqual(
       refusal('receipt_contradicts_payload', 'use_within_seconds'),
     )
+  })
+
+  it('says in version 4, and only there, what was attached', () => {
+    const { attachments = [], use_within_seconds: _, ...lasting } = intentV4
+    for (const intent of [intentV4, { ...lasting, attachments }])
+      expect(verify(decidedBody(undefined, intent))).toMatchObject({ valid: true, stated: { attachments } })
+    const [one] = attachments
+    const lists = [
+      [],
+      null,
+      'x',
+      [null],
+      ...[{ name: 1 }, { sha256: 'A1'.repeat(32) }, { bytes: '3' }, { opened: 'true' }, { base: 1 }].map(
+        (part) => [{ ...one, ...part }],
+      ),
+    ]
+    for (const other of [
+      lasting,
+      ...['v2', 'v3'].map((version) => ({ ...intentV4, typ: `human-approval/intent/${version}` })),
+      ...lists.map((attachments) => ({ ...intentV4, attachments })),
+    ])
+      expect(verify(decidedBody(undefined, other)), JSON.stringify(other)).toEqual(
+        refusal('receipt_intent_mismatch', 'intent'),
+      )
   })
 
   it('T16: exposes another context, down to one value or one added key', () => {

@@ -50,6 +50,7 @@ const FINGERPRINTS = [
   '19a75f23341f6026',
   'caa5d60007d5bdb1',
   '737c56358eacd3b3',
+  'df5ce48900fcee3c',
 ]
 
 it('has another version when an index changes', async () => {

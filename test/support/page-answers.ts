@@ -208,7 +208,16 @@ function decisionOptions(
 
 /** Who asked, and who may decide, as the service states it of what it shows. */
 export function statedBy(review: Review) {
-  const { requester, requested_by, policy, quorum, audience, reversibility, use_within_seconds } = review
+  const {
+    requester,
+    requested_by,
+    policy,
+    quorum,
+    audience,
+    reversibility,
+    use_within_seconds,
+    attachments,
+  } = review
   const rules = Object.entries({ ...policy, quorum: quorum.needed }).filter(([, rule]) => rule !== undefined)
   const shown = canonicalize(Object.fromEntries(rules))
   return {
@@ -216,6 +225,7 @@ export function statedBy(review: Review) {
     policy_sha256: createHash('sha256').update(shown).digest('hex'),
     quorum: quorum.needed,
     ...given({ audience, reversibility, use_within_seconds }),
+    ...(attachments && { attachments: JSON.parse(JSON.stringify(attachments)) }),
   }
 }
 

@@ -76,6 +76,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     },
     audience: undefined,
     use_within_seconds: undefined,
+    attachments: undefined,
     reversibility: undefined,
     quorum: { needed: 1, approved: 0 },
     approver: SAMPLE_USER.approver,

@@ -8,7 +8,13 @@ import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
 import { whileVisible } from '../kit/dom/while-visible.ts'
-import { assertSameRequest, type CheckedReview, loadReview, stateOf } from '../kit/request/checked-review.ts'
+import {
+  assertSameRequest,
+  type CheckedReview,
+  keepOpened,
+  loadReview,
+  stateOf,
+} from '../kit/request/checked-review.ts'
 import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
 import { fitsFilters, keepFilters } from '../kit/request/inbox-filter.ts'
@@ -67,7 +73,10 @@ export class DecidePage {
 
   async #load(): Promise<CheckedReview> {
     const checked = await loadReview(this.#id)
-    if (this.#shown !== undefined) assertSameRequest(this.#shown.review, checked.review)
+    if (this.#shown !== undefined) {
+      assertSameRequest(this.#shown.review, checked.review)
+      keepOpened(this.#shown.review, checked.review)
+    }
     this.#connection.alive()
     return checked
   }

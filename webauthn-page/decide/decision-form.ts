@@ -4,6 +4,7 @@ import { type RequestFailure, refusedWith } from '../kit/api/request.ts'
 import type { ButtonLook } from '../kit/dom/button.ts'
 import type { Draft } from '../kit/dom/draft.ts'
 import { div, el, folded } from '../kit/dom/element.ts'
+import { unopenedNote } from '../kit/request/attachments.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import type { Connection } from '../kit/request/connection.ts'
@@ -67,7 +68,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     ballot.codeOnly && ballot.choice,
     div(
       'bar-line',
-      div('bar-text', options.timeLeft, other && decidingFor(callerName(other.name))),
+      div('bar-text', options.timeLeft, unopenedNote([review]), other && decidingFor(callerName(other.name))),
       options.unseen.element,
     ),
     ballot.elsewhere ?? decisionButtons(ballot, options.wanted, decide),

@@ -16,6 +16,8 @@ export interface Use {
   context?: Record<string, unknown> | undefined
   /** 64 hex characters, lower case. */
   context_sha256?: string | undefined
+  /** Of the content of each attachment, in order, as above. */
+  attachments_sha256?: string[] | undefined
   /** Refuses an approval that no person gave. */
   refuse_sandbox?: boolean | undefined
 }
@@ -97,10 +99,16 @@ async function refuseHeld(deps: FlowDeps, request: ApprovalRequest): Promise<voi
 }
 
 /** Refuses any other use. Action and context change only when they are erased, after which the write uses nothing up. */
-function refuseDifferent(request: ApprovalRequest, { action, context, context_sha256 }: Use): void {
+function refuseDifferent(
+  request: ApprovalRequest,
+  { action, context, context_sha256, attachments_sha256 }: Use,
+): void {
   if (action !== undefined && action !== request.action) throw refusal('mismatch', { field: 'action' })
   if (context !== undefined && canonicalize(context) !== request.context_json)
     throw refusal('mismatch', { field: 'context' })
   if (context_sha256 !== undefined && context_sha256 !== request.context_sha256)
     throw refusal('mismatch', { field: 'context_sha256' })
+  const attached = (request.attachments ?? []).map(({ sha256 }) => sha256)
+  if (attachments_sha256 !== undefined && attachments_sha256.join() !== attached.join())
+    throw refusal('mismatch', { field: 'attachments_sha256' })
 }

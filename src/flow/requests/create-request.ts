@@ -23,6 +23,7 @@ import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
+import { type AttachmentInput, fixAttachments, takeAttached } from './attachments.ts'
 import { giveBackAllowance, hasTwin, takeAllowance } from './attention.ts'
 import { auditEntry } from './close-request.ts'
 import { type Created, findEarlier, type Idempotency, type Marks, marksOf } from './find-earlier.ts'
@@ -40,6 +41,7 @@ export interface CreateInput {
   reversibility?: Reversibility | undefined
   use_within_seconds?: number | undefined
   notify?: NotifyInput | undefined
+  attachments?: AttachmentInput[] | undefined
   sandbox_decision?: Outcome | undefined
   sandbox_auto_decide_seconds?: number | undefined
   traceparent?: string | undefined
@@ -60,7 +62,7 @@ const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbo
  * is open. A refused call leaves no trace, so the caller may correct the body and use the key again.
  * @param idempotency undefined = the header was not sent
  * @throws Refusal `idempotency_mismatch`, `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`,
- *   `notify_not_linked`, `quota_exceeded`, `too_many_pending`
+ *   `notify_not_linked`, `attachment_quota_exceeded`, `quota_exceeded`, `too_many_pending`
  */
 export async function createRequest(
   deps: FlowDeps,
@@ -115,9 +117,11 @@ async function makeRequest(
   return (await saveDraft(deps, draft)) ? { request: draft.request } : undefined
 }
 
-/** A request that passed all checks, with the quota from which it is still to take; nothing is written yet. */
+/** A request that passed all checks, with the quota from which it is still to take; of it nothing is written yet. */
 export interface Draft {
   request: ApprovalRequest
+  /** The bytes of its attachments, in order. */
+  attached: readonly Buffer[]
   quota: number
   noListeners: boolean
 }
@@ -135,15 +139,18 @@ export async function draftRequest(
   refuseSandboxFields(caller, input)
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
+  const attached = fixAttachments(input.attachments)
   // Before anything is read: a webhook that the account then lacks is younger than the request, and gets no news of it.
   const created_at = deps.clock.now()
   const { account, owner } = await whoseRequest(deps, caller)
   const policy = policyOf(caller, account)
   const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
   const notify = input.notify && (await findTarget(deps, account, input.notify))
-  const parts = { callback, context, account, owner, policy, requirement, notify, created_at }
+  const parts = { callback, context, attached, account, owner, policy, requirement, notify, created_at }
+  await takeAttached(deps, caller, attached)
   return {
     request: { ...buildRequest(deps, caller, input, parts), ...marks },
+    attached: attached.contents,
     quota: account.monthly_quota,
     noListeners: hasNoListeners(account, people),
   }
@@ -249,6 +256,7 @@ function hasNoListeners(account: Account, people: readonly User[]): boolean {
 interface Parts {
   callback: string | undefined
   context: ReturnType<typeof fixContext>
+  attached: ReturnType<typeof fixAttachments>
   account: Account
   owner: User
   policy: Policy
@@ -282,7 +290,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     requirement: parts.requirement,
     ...given({ made_after: deps.restores.last()?.id }),
     ...given({ audience: input.audience, reversibility: input.reversibility, notify: parts.notify }),
-    ...given({ use_within_seconds: input.use_within_seconds }),
+    ...given({ use_within_seconds: input.use_within_seconds, attachments: parts.attached.facts }),
     ...(parts.callback === undefined
       ? {}
       : { callback_url: parts.callback, callback_secret_version: caller.key.secret_version }),
@@ -314,9 +322,12 @@ function sandboxPlan(
 }
 
 /** Makes the request, whose allowance was taken. @returns false when another call with the same mark was faster */
-export async function saveDraft(deps: FlowDeps, { request, noListeners }: Draft): Promise<boolean> {
+export async function saveDraft(deps: FlowDeps, { request, attached, noListeners }: Draft): Promise<boolean> {
   try {
+    await deps.attachments.insert(request.id, attached, request.created_at)
     if (await deps.requests.insert(request, { noListeners })) {
+      // What is not claimed costs only a look of the sweep.
+      if (attached.length > 0) await deps.attachments.claim(request.id).catch(() => undefined)
       tellLink(deps, request)
       return true
     }

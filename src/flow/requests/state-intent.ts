@@ -1,3 +1,4 @@
+import { statedAttachments } from '../../domain/attachment.ts'
 import { given } from '../../domain/given.ts'
 import { buildIntent, type DecisionIntent } from '../../domain/intent.ts'
 import { type ApproverSnapshot, shownPolicy } from '../../domain/policy.ts'
@@ -36,6 +37,7 @@ export function stateIntent(
     quorum,
     ...given({ audience: request.audience, reversibility: request.reversibility }),
     ...given({ use_within_seconds: request.use_within_seconds }),
+    ...given({ attachments: statedAttachments(request, delegateRef ?? approverRef) }),
     salt: toBase64Url(deps.random.bytes(32)),
   })
 }

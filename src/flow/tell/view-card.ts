@@ -44,6 +44,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   // Warnings concern only text that is shown, and a decided card shows no context.
   const withContext = forApprover && request.status === 'pending'
   const context: Record<string, unknown> = withContext ? contextOf(request) : {}
+  const attached = withContext ? (request.attachments ?? []).map(({ name }) => name) : []
   const page = `${to.baseUrl}/a/${request.id}`
   return {
     request_id: request.id,
@@ -51,7 +52,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     audience: to.audience,
     status: statusOf(request, to),
     action: visibleString(request.action),
-    ...textWarnings([request.action, ...textsOf(context)]),
+    ...textWarnings([request.action, ...textsOf(context), ...attached]),
     requested_by: {
       key_name: visibleLine(request.requested_by.key_name),
       account_name: visibleLine(request.requested_by.account_name),
@@ -64,7 +65,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     ...(request.sandbox ? { sandbox: true as const } : {}),
     quorum: { approved: approvals(request), needed: request.requirement.quorum },
     ...peopleOf(request, to),
-    ...contextRows(context),
+    ...contextRows(context, attached),
     created_at: request.created_at,
     expires_at: request.expires_at,
     ...(withContext ? placeOf(request, to) : {}),
@@ -159,7 +160,10 @@ function textsOf(value: unknown): string[] {
  * Draws a context as rows in visible form (T43): known keys first, then the caller's own in the order of the signed text.
  * Findings with more than detector, severity and snippet also get a row: nothing is left out.
  */
-function contextRows(context: Record<string, unknown>): { rows: CardRow[]; findings: CardFinding[] } {
+function contextRows(
+  context: Record<string, unknown>,
+  attached: readonly string[],
+): { rows: CardRow[]; findings: CardFinding[] } {
   const findings = findingsOf(context.risk_arg_findings)
   const known = CONTEXT_KEYS.filter(([key]) => Object.hasOwn(context, key))
     .filter(([key]) => key !== 'risk_arg_findings' || !findings.complete)
@@ -170,7 +174,9 @@ function contextRows(context: Record<string, unknown>): { rows: CardRow[]; findi
   const others = Object.entries(context)
     .filter(([key]) => !CONTEXT_KEYS.some(([name]) => name === key))
     .map(([key, value]): CardRow => ({ label: oneLine(key), known: false, ...shownValue(value) }))
-  return { rows: [...known, ...others], findings: findings.list }
+  const names = `${attached.length}, to be read on the page: ${attached.map(oneLine).join(' · ')}`
+  const files = attached.length === 0 ? [] : [{ label: 'Attachments', known: true, text: names, code: false }]
+  return { rows: [...files, ...known, ...others], findings: findings.list }
 }
 
 /** Returns a text as one line, such as a name: line breaks are named like other invisible characters. */

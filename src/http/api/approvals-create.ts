@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ATTACHMENT_KINDS, ATTACHMENT_NAME_LENGTH, MOST_ATTACHMENTS } from '../../domain/attachment.ts'
 import { type ApprovalRequest, contextOf, MOST_AT_ONCE, REVERSIBILITIES } from '../../domain/request.ts'
 import { LONGEST_WAIT } from '../../domain/restore.ts'
 import { checkCallerText, codePointLength } from '../../domain/text-check.ts'
@@ -83,6 +84,29 @@ const notify = z
       'Where the outcome also goes in chat, for the person behind the caller: approved, rejected, expired or withdrawn. It is no part of what is signed.',
   })
 
+const attachment = z
+  .strictObject(
+    {
+      name: callerText
+        .min(1, 'must not be empty')
+        .refine(
+          (name) => codePointLength(name) <= ATTACHMENT_NAME_LENGTH && !/[\n\t]/.test(name),
+          `must be one line of at most ${ATTACHMENT_NAME_LENGTH} characters`,
+        )
+        .meta({ minLength: 1, maxLength: ATTACHMENT_NAME_LENGTH, example: 'config.yaml' }),
+      type: z
+        .enum(ATTACHMENT_KINDS, { error: `must be one of ${ATTACHMENT_KINDS.join(', ')}` })
+        .optional()
+        .meta({ description: 'Follows from the content; `file`: not shown, only offered for download.' }),
+      text: text.optional(),
+      base64: text.optional().meta({ description: 'Instead of `text`. PNG, JPEG, GIF and WebP are shown.' }),
+      base: text.optional().meta({ description: 'Name of the attachment with the former text.' }),
+    },
+    // A misspelt `base` would be missing on the page.
+    { error: 'must be an object with name, and text or base64; also type and base' },
+  )
+  .meta({ id: 'Attachment' })
+
 export const createBody = z
   .object({
     action,
@@ -124,6 +148,11 @@ export const createBody = z
         description:
           'Seconds from the decision in which an approval can be used: shown, and signed in the intent.',
       }),
+    attachments: z
+      .array(attachment, { error: 'must be a list' })
+      .max(MOST_ATTACHMENTS, `must not have more than ${MOST_ATTACHMENTS} entries`)
+      .optional()
+      .meta({ description: 'Shown to the approver, and signed by hash: 256 KiB each, 1 MiB in all.' }),
     notify: notify.optional(),
     reuse: z.enum(['open'], { error: 'must be open' }).optional().meta({
       description:
@@ -306,6 +335,7 @@ const CREATE_REFUSALS = [
   'notify_not_linked',
   'idempotency_mismatch',
   'quota_exceeded',
+  'attachment_quota_exceeded',
   'too_many_pending',
 ] as const
 

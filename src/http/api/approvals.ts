@@ -44,6 +44,12 @@ export const consumeBody = z
       .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters')
       .optional()
       .meta({ description: 'SHA-256 of the RFC 8785 form of that context, as the decision page shows it.' }),
+    attachments_sha256: z
+      .array(text.regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters'), {
+        error: 'must be a list',
+      })
+      .optional()
+      .meta({ description: 'SHA-256 of each attachment about to be used, in the order of the create.' }),
     refuse_sandbox: flag.optional().meta({
       description: 'True: refuses a sandbox request (`sandbox_approval`).',
     }),

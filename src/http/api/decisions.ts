@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ATTACHMENT_KINDS, statedAttachments } from '../../domain/attachment.ts'
 import { differences } from '../../domain/differences.ts'
 import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
@@ -131,6 +132,19 @@ const WHY_NOT = [
 ] as const
 const reversibilityField = z.enum(REVERSIBILITIES).meta({ description: 'As the caller says.' })
 
+const attachmentsField = z
+  .array(
+    z.strictObject({
+      name: z.string(),
+      kind: z.enum(ATTACHMENT_KINDS),
+      sha256: hexField,
+      bytes: z.int(),
+      base: z.string().optional(),
+      opened: z.boolean().meta({ description: 'This person fetched it from the service.' }),
+    }),
+  )
+  .meta({ id: 'StatedAttachments' })
+
 export const reviewAnswer = z
   .strictObject({
     id: idField('req'),
@@ -166,6 +180,7 @@ export const reviewAnswer = z
       .meta({ description: 'For whom the decision is meant, as the caller said.' }),
     reversibility: reversibilityField.optional(),
     use_within_seconds: useWithinField.optional(),
+    attachments: attachmentsField.optional(),
     quorum: quorumField,
     approver: approverField.nullable(),
     on_behalf_of: principalAnswer.nullable(),
@@ -204,9 +219,12 @@ export const decisionOptionsAnswer = z
   .strictObject({
     intent: z
       .strictObject({
-        typ: z.enum(['human-approval/intent/v2', 'human-approval/intent/v3']).meta({
-          description: 'Version 3 only with `use_within_seconds`.',
-        }),
+        typ: z
+          .string()
+          .regex(/^human-approval\/intent\/v[234]$/)
+          .meta({
+            description: 'Version 4 with `attachments`, 3 with `use_within_seconds` alone.',
+          }),
         aud: z.string(),
         rid: idField('req'),
         decision: outcomeField,
@@ -223,6 +241,7 @@ export const decisionOptionsAnswer = z
         audience: z.string().optional(),
         reversibility: reversibilityField.optional(),
         use_within_seconds: useWithinField.optional(),
+        attachments: attachmentsField.optional(),
         salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
       })
       .meta({
@@ -259,6 +278,7 @@ export function presentReview(
     sandbox: request.sandbox || undefined,
     requested_by: presentAsker(review),
     requester: { key: request.api_key_id, account: request.account_id },
+    attachments: statedAttachments(request, person.approver),
     policy: shownPolicy(request.requirement),
     quorum: presentQuorum(request),
     approver: mine?.approver ?? null,
@@ -299,6 +319,8 @@ function presentVote(vote: Vote): Answer<typeof voteAnswer> {
 
 const path = idInPath('req', 'Request id.')
 
+const attachmentIndex = z.string().regex(/^\d$/).meta({ description: 'Its place in `attachments`, from 0.' })
+
 /** A decision with its proof, exactly one. */
 const provenDecision = decisionBody.extend(provenBy).meta({ id: 'ProvenDecision' })
 
@@ -311,6 +333,21 @@ export const decisionOperations = operations('Deciding', {
     limited: false,
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
+    refusals: ['not_found'],
+  },
+  'get /api/v1/approvals/{id}/attachments/{index}': {
+    id: 'openAttachment',
+    summary: 'Get the bytes of an attachment',
+    description:
+      'For whom `review` is. While the request is pending, the attachment then counts as opened by this person.',
+    parameters: { path: path.extend({ index: attachmentIndex }) },
+    answers: {
+      '200': {
+        schema: z.string(),
+        description: 'The bytes; texts as `text/plain`.',
+        type: 'application/octet-stream',
+      },
+    },
     refusals: ['not_found'],
   },
   'get /api/v1/approvals/{id}/similar': {

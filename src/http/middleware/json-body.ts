@@ -3,30 +3,37 @@ import type { Request, RequestHandler, Response } from 'express'
 import express from 'express'
 import { invalidField, refusal } from '../../domain/errors.ts'
 
-const BODY_LIMIT = '64kb'
+/** Bytes of a body, and of one that may hold attachments. */
+const BODY_LIMIT = 64 * 1024
+const WITH_ATTACHMENTS = 1.5 * 1024 * 1024
 
 /** Throws on invalid UTF-8: body-parser would replace it silently, and the approver would read a text that was not sent (T64). */
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-const parse = express.json({
-  limit: BODY_LIMIT,
-  strict: true,
-  type: 'application/json',
-  verify: (_request, _response, bytes, charset) => {
-    // Under another charset the parser would silently read the same bytes as another text: UTF-7's "+AGE-" is "a".
-    if (charset !== 'utf-8') throw Object.assign(new Error('no UTF-8'), { type: 'charset.unsupported' })
-    decoder.decode(bytes)
-  },
-})
+function parserOf(limit: number): RequestHandler {
+  return express.json({
+    limit,
+    strict: true,
+    type: 'application/json',
+    verify: (_request, _response, bytes, charset) => {
+      // Under another charset the parser would silently read the same bytes as another text: UTF-7's "+AGE-" is "a".
+      if (charset !== 'utf-8') throw Object.assign(new Error('no UTF-8'), { type: 'charset.unsupported' })
+      decoder.decode(bytes)
+    },
+  })
+}
 
 /** Parses the body. Parser errors carry a `type`; an error without one comes from zlib: the compressed body is broken. */
-const read: RequestHandler = (request, response, next) => {
-  parse(request, response, (error?: unknown) => {
-    // Discards the rest of a refused body, without inflating it: left unread, it would cause a reset that loses the answer.
-    if (error !== undefined) request.unpipe().resume()
-    const typed = error instanceof Error && 'type' in error
-    next(error === undefined || typed ? error : refusal('invalid_json'))
-  })
+function reader(limit: number): RequestHandler {
+  const parse = parserOf(limit)
+  return function read(request, response, next) {
+    parse(request, response, (error?: unknown) => {
+      // Discards the rest of a refused body, without inflating it: left unread, it would cause a reset that loses the answer.
+      if (error !== undefined) request.unpipe().resume()
+      const typed = error instanceof Error && 'type' in error
+      next(error === undefined || typed ? error : refusal('invalid_json'))
+    })
+  }
 }
 
 /** Matches the charset `utf8`: many clients leave the hyphen out, but the parser knows only the registered name `utf-8`. */
@@ -62,12 +69,15 @@ export function isJsonBody(value: unknown): value is object {
   return value !== null && typeof value === 'object' && bodies.has(value)
 }
 
-const guard: RequestHandler = (request, _response, next) => {
-  if (request.body !== undefined) {
-    guardJson(request.body)
-    bodies.add(request.body)
+/** @param longTexts paths of texts that have a limit of their own */
+function guard(longTexts?: RegExp): RequestHandler {
+  return function guard(request, _response, next) {
+    if (request.body !== undefined) {
+      guardJson(request.body, longTexts)
+      bodies.add(request.body)
+    }
+    next()
   }
-  next()
 }
 
 const looks = new WeakMap<Response, () => Promise<void>>()
@@ -92,7 +102,16 @@ const lookAgain: RequestHandler = async (_request, response, next) => {
  * Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64).
  * A caller who was authenticated before the body was complete is checked again afterwards.
  */
-export const jsonBody: RequestHandler[] = [nameUtf8, requireJsonType, read, guard, lookAgain]
+export const jsonBody: RequestHandler[] = [nameUtf8, requireJsonType, reader(BODY_LIMIT), guard(), lookAgain]
+
+/** Like `jsonBody`, for a create: 1.5 MiB, with the texts of attachments. */
+export const jsonBodyWithAttachments: RequestHandler[] = [
+  nameUtf8,
+  requireJsonType,
+  reader(WITH_ATTACHMENTS),
+  guard(/^attachments\.\d+\.(text|base64)$/),
+  lookAgain,
+]
 
 /** Levels of nested objects and arrays: 16 for `context`, one for the body around it. */
 const MAX_DEPTH = 17
@@ -112,7 +131,7 @@ interface Open {
  * would see differently: too deep, too wide, too long, `__proto__`, ill-formed Unicode, inexact numbers (T59, T60).
  * @throws Refusal `invalid_json` when the body is not an object, `invalid_field` with the field at fault
  */
-function guardJson(body: unknown): void {
+function guardJson(body: unknown, longTexts?: RegExp): void {
   if (body === null || typeof body !== 'object' || Array.isArray(body)) throw refusal('invalid_json')
   const open: Open[] = [{ value: body, depth: 1, path: '' }]
   let nodes = 0
@@ -129,7 +148,7 @@ function guardJson(body: unknown): void {
         )
       const path = current.path === '' ? key : `${current.path}.${key}`
       if (!Array.isArray(current.value)) checkKey(key, current.path)
-      if (typeof value === 'string') checkString(value, path)
+      if (typeof value === 'string') checkString(value, path, longTexts?.test(path) ?? false)
       else if (typeof value === 'number') checkNumber(value, path)
       else if (value !== null && typeof value === 'object') open.push({ value, depth: depth + 1, path })
     }
@@ -145,8 +164,8 @@ function checkKey(key: string, path: string): void {
   if (!key.isWellFormed()) throw invalidField('body', 'contains a key that is not well-formed Unicode')
 }
 
-function checkString(value: string, path: string): void {
-  if (value.length > MAX_STRING)
+function checkString(value: string, path: string, long: boolean): void {
+  if (!long && value.length > MAX_STRING)
     throw invalidField(top(path), `must not contain texts longer than ${MAX_STRING} characters`)
   if (!value.isWellFormed()) throw invalidField(top(path), 'contains text that is not well-formed Unicode')
 }

@@ -38,7 +38,7 @@ import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
-import { jsonBody } from '../middleware/json-body.ts'
+import { jsonBody, jsonBodyWithAttachments } from '../middleware/json-body.ts'
 import { applyLimit, limitByAddress, limitByKey } from '../middleware/limit.ts'
 import { decodeCursor, encodeCursor, idempotencyKeyOf, parseInput } from '../read-input.ts'
 import { ignoredIn, ignoredOf, refusePolicyFields } from '../unknown-fields.ts'
@@ -54,7 +54,7 @@ export function approvalRoutes(deps: HttpDeps): Router {
     authenticate(deps),
     limitByKey(deps, 'create'),
     requireScope('approval:create'),
-    jsonBody,
+    jsonBodyWithAttachments,
     on(createApproval),
   )
   router.post(

@@ -1,7 +1,10 @@
 import { Router } from 'express'
 import type { z } from 'zod'
+import { type AttachmentFacts, imageType } from '../../domain/attachment.ts'
+import { refusal } from '../../domain/errors.ts'
 import { referencesIn } from '../../domain/request.ts'
 import { namesByReference } from '../../flow/people/names.ts'
+import { openAttachment } from '../../flow/requests/attachments.ts'
 import { decide } from '../../flow/requests/decide.ts'
 import { decideBatch } from '../../flow/requests/decide-batch.ts'
 import { startDecision } from '../../flow/requests/prove-presence.ts'
@@ -39,6 +42,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
   router.get('/me/pending', polled, on(listPending))
   router.get('/me/pending/events', polled, on(streamPending))
   router.get('/approvals/:id/review', polled, on(showReview))
+  router.get('/approvals/:id/attachments/:index', decider, on(sendAttachment))
   router.get('/approvals/:id/similar', decider, on(listSimilar))
   router.post('/approvals/:id/decision/options', decider, jsonBody, on(decisionOptions))
   router.post('/approvals/:id/decision', decider, jsonBody, on(recordDecision))
@@ -68,6 +72,35 @@ const showReview: Endpoint<typeof reviewAnswer, WithId> = async (deps, request, 
   const { account_id } = shown.request
   const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
   response.json(presentReview(shown, user, names))
+}
+
+/**
+ * Sends the bytes that a caller sent, as what the service found them to be: no browser may take them for a page of ours. Only a
+ * request of our own pages counts as opened; a link of a caller that leads here does not.
+ */
+const sendAttachment: Endpoint<z.ZodType, WithId & { index: string }> = async (deps, request, response) => {
+  const { id, index } = request.params
+  if (!/^\d$/.test(index)) throw refusal('not_found')
+  const ours = (request.get('Sec-Fetch-Site') ?? 'same-origin') === 'same-origin'
+  const wanted = { id, index: Number(index), address: clientAddress(request) }
+  const { facts, content } = await openAttachment(deps, sessionOf(response).user, wanted, ours)
+  response.setHeader('Content-Type', typeOf(facts, content))
+  response.setHeader('Content-Security-Policy', "default-src 'none'; sandbox")
+  response.setHeader(
+    'Content-Disposition',
+    `attachment; filename*=UTF-8''${encodeURIComponent(facts.name).replace(/['()*]/g, escapeByte)}`,
+  )
+  response.send(content)
+}
+
+/** RFC 8187 section 3.2.1 allows fewer characters than `encodeURIComponent` leaves. */
+function escapeByte(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+}
+
+function typeOf({ kind }: AttachmentFacts, content: Buffer): string {
+  if (kind === 'text' || kind === 'diff') return 'text/plain; charset=utf-8'
+  return (kind === 'image' && imageType(content)) || 'application/octet-stream'
 }
 
 const listSimilar: Endpoint<typeof similarAnswer, WithId> = async (deps, request, response) => {

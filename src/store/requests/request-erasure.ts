@@ -5,6 +5,7 @@ import { deleteEach, deleteThese } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { beyond, type ListPosition, OLDEST_FIRST } from '../mongo/filters.ts'
 import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
+import { attachmentIds } from './attachments.ts'
 import { type RequestDocument, requestOf } from './request-schema.ts'
 
 const { trusted } = mongoose
@@ -19,6 +20,8 @@ const RESTING = ['delivered', 'dead', 'dropped']
 const GONE = [
   'digest_salt',
   'audience',
+  'attachments',
+  'opened',
   'notify',
   'callback_url',
   'callback_secret_version',
@@ -54,6 +57,7 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
   const model = connection.model<RequestDocument>('Request')
   const collection = connection.collection<RequestDocument>('requests')
   const requests = connection.collection<{ _id: string }>('requests')
+  const attachments = connection.collection<{ _id: string }>('attachments')
   const deliveries = connection.collection<{ _id: string }>('deliveries')
   const cards = connection.collection<{ _id: string }>('cards')
   return {
@@ -73,7 +77,9 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
     async erase(all: readonly Erasure[]): Promise<number> {
       let erased = 0
       for (const erasure of all) {
-        const { id } = erasure.request
+        const { id, status } = erasure.request
+        // Before the request names them no more: what a crash leaves undone is found again by it.
+        if (status !== 'pending') await deleteThese(attachments, attachmentIds(id))
         const still: object = {
           _id: id,
           status: { $ne: 'pending' as const },

@@ -35,6 +35,8 @@ export const requestSchema = new Schema<RequestDocument>(
     audience: String,
     reversibility: String,
     use_within_seconds: Number,
+    attachments: part,
+    opened: part,
     notify: part,
     requirement: neededPart,
     callback_url: String,

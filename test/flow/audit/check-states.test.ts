@@ -225,6 +225,7 @@ describe('T86: the check finds', () => {
       { context_json: '{"reason":"another"}' },
       { high_impact: true },
       { use_within_seconds: 604_800 },
+      { attachments: [{ name: 'x', kind: 'file', sha256: 'a'.repeat(64), bytes: 1 }] },
       { requirement: { ...request.requirement, quorum: 0 } },
       { expires_at: new Date(request.expires_at.getTime() + 1) },
       { callback_url: 'https://elsewhere.example' },

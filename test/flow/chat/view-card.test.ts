@@ -42,6 +42,24 @@ describe('rows of a card', () => {
       expect(view({ use_within_seconds }).use_within).toBe(`Can be used until ${words} after approval`)
   })
 
+  it('says how many files there are and their names, to those who see the context', () => {
+    const files = ['plan.txt', 'a\n\u202eb'].map((name) => ({
+      name,
+      kind: 'file' as const,
+      sha256: '',
+      bytes: 1,
+    }))
+    const view = viewCard(sampleRequest({ attachments: files }), TO_ANA)
+    expect(view.rows[0]).toEqual({
+      label: 'Attachments',
+      known: true,
+      text: '2, to be read on the page: plan.txt · a[U+000A][U+202E]b',
+      code: false,
+    })
+    expect(view.hidden_characters).toBe(true)
+    expect(viewCard(sampleRequest({ attachments: files }), TO_CHANNEL).rows).toEqual([])
+  })
+
   it('has words of its own for every key the interface names, and calls none of them the caller’s', () => {
     const named = ['agent_name', 'agent_purpose', 'tool', 'reason', 'tool_arguments', 'risk_arg_findings']
     const all = Object.fromEntries(

@@ -14,15 +14,27 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-it('413: refuses a body above 64 KiB', async () => {
-  const answer = await caller.create({ action: 'x', padding: 'x'.repeat(64 * 1024) })
+it('413: refuses a body above 1.5 MiB, which attachments may need, and above 64 KiB elsewhere', async () => {
+  const answer = await caller.create({ action: 'x', padding: 'x'.repeat(1536 * 1024) })
   expect(answer.status).toBe(413)
-  expect(answer.body).toEqual({ error: 'payload_too_large', message: expect.any(String) })
+  const message = (kib: number) =>
+    `The body is larger than this endpoint accepts, ${kib} KiB at most; send less.`
+  expect(answer.body).toEqual({ error: 'payload_too_large', message: message(1536) })
+  const path = '/api/v1/approvals/req_00000000000000000000000000/consume'
+  const other = await caller.send(path, { method: 'POST', raw: ' '.repeat(64 * 1024 + 1) })
+  expect([other.status, other.body]).toEqual([413, { error: 'payload_too_large', message: message(64) }])
 })
 
-it('413: refuses a chunked body without a length once it exceeds 64 KiB', async () => {
+it('400: refuses texts above 16 KiB anywhere but in attachments', async () => {
+  for (const field of ['padding', 'context', 'attachments']) {
+    const answer = await caller.create({ action: 'x', [field]: [{ name: 'x'.repeat(16 * 1024 + 1) }] })
+    expect([answer.status, answer.body.error, answer.body.field]).toEqual([400, 'invalid_field', field])
+  }
+})
+
+it('413: refuses a chunked body without a length once it exceeds 1.5 MiB', async () => {
   const chunk = new TextEncoder().encode(' '.repeat(16 * 1024))
-  let left = 6
+  let left = 97
   const raw = new ReadableStream({
     pull: (controller) => {
       left -= 1
@@ -39,9 +51,10 @@ it('413: refuses a chunked body without a length once it exceeds 64 KiB', async 
   expect(response.status).toBe(413)
 })
 
-it('T59: refuses 100 000 keys by size', async () => {
+it('T59: refuses 100 000 keys', async () => {
   const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 0]))
-  expect((await caller.create({ action: 'x', context: keys })).status).toBe(413)
+  const answer = await caller.create({ action: 'x', context: keys })
+  expect([answer.status, answer.body.error, answer.body.field]).toEqual([400, 'invalid_field', 'context'])
 })
 
 it('T59: refuses 20 MB of zeros in 20 KB of gzip without inflating them all', async () => {
@@ -134,6 +147,6 @@ it('415: refuses other character sets and unknown content encodings', async () =
 
 it('leaves nothing behind', async () => {
   const other = await newCaller(service)
-  await other.create({ action: 'x', padding: 'x'.repeat(64 * 1024) })
+  await other.create({ action: 'x', padding: 'x'.repeat(1536 * 1024) })
   expect(await stored(service, 'requests').countDocuments({ api_key_id: other.keyId })).toBe(0)
 })

@@ -68,8 +68,10 @@ describe('the answers of the service are those of the document', () => {
   }
 
   it('when a request is made, read, listed, awaited, reminded and approved', async () => {
-    const id = await ask({ context: { reason: 'due' } })
+    const id = await ask({ context: { reason: 'due' }, attachments: [{ name: 'a.txt', text: 'due' }] })
     const path = '/api/v1/approvals/{id}'
+    const attached = await owner.browser.get(`/api/v1/approvals/${id}/attachments/0`)
+    documented('get', `${path}/attachments/{index}`, 200, attached)
     documented('get', path, 200, await live.get(`/api/v1/approvals/${id}`))
     documented('get', '/api/v1/approvals', 200, await live.get('/api/v1/approvals?limit=1'))
     const remind = () => live.post(`/api/v1/approvals/${id}/remind`)
@@ -378,7 +380,7 @@ describe('the answers of the service are those of the document', () => {
   it('to somebody without credentials, on every operation', async () => {
     const stranger = createHttpClient(service.url)
     for (const { method, path } of documentedOperations()) {
-      const real = path.replace('{id}', `req_${'0'.repeat(26)}`)
+      const real = path.replace('{id}', `req_${'0'.repeat(26)}`).replace('{index}', '0')
       const answer = await stranger[method](real, {})
       documented(method, path, answer.status, answer)
       if (answer.status >= 400 && !path.endsWith('/verify'))

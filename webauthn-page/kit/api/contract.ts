@@ -2,6 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
+import { ATTACHMENT_KINDS } from '../../../src/domain/attachment.ts'
 import { REVERSIBILITIES } from '../../../src/domain/request.ts'
 import type { channelListAnswer, chatLinkAnswer, identitiesAnswer } from '../../../src/http/api/chat.ts'
 import type { consentAnswer, waitingConsentsAnswer } from '../../../src/http/api/consents.ts'
@@ -85,6 +86,15 @@ export type WaitingConsent = Answer<typeof waitingConsentsAnswer>['data'][number
 const principal = object({ name: text, approver: text, delegate: text })
 export type Principal = ReturnType<typeof principal>
 
+const attachment = object({
+  name: text,
+  kind: oneOf(...ATTACHMENT_KINDS),
+  sha256: text,
+  bytes: count,
+  base: optional(text),
+  opened: flag,
+})
+
 /** The fields that a decision signs (`shownIntent`), and the times for the page's count-down. */
 const signedReview = object({
   id: text,
@@ -106,6 +116,7 @@ const signedReview = object({
   audience: optional(text),
   reversibility: optional(oneOf(...REVERSIBILITIES)),
   use_within_seconds: optional(count),
+  attachments: optional(list(attachment)),
   quorum: object({ needed: count, approved: count }),
   approver: nullable(text),
   on_behalf_of: optional(nullable(principal)),
@@ -114,6 +125,7 @@ const signedReview = object({
 /** A request to review, without `context` on purpose: the page shows only what it parses from `context_json`, the signed text. */
 export type Review = Omit<Answer<typeof reviewAnswer>, 'context' | keyof ReturnType<typeof signedReview>> &
   ReturnType<typeof signedReview>
+export type Attachment = ReturnType<typeof attachment>
 export type Vote = Review['votes'][number]
 export type Decision = NonNullable<Review['decision']>
 

@@ -66,6 +66,18 @@ export function assertSameRequest(before: Review, after: Review): void {
     throw new MismatchError(`The request changed while you were reading it (${changed}).`)
 }
 
+/** Takes over what a later answer says of opened attachments, in the very list that the page shows and signs. */
+export function keepOpened(before: Review, after: Review): void {
+  const { attachments } = before
+  if (attachments === undefined) return
+  for (const [index, one] of attachments.entries()) one.opened ||= after.attachments?.[index]?.opened === true
+  after.attachments = attachments
+  document.dispatchEvent(new Event(OPENED))
+}
+
+/** Sent to the document when an attachment was opened. */
+export const OPENED = 'attachment-opened'
+
 /** A statement without its salt. Every field is listed, so that none is forgotten; an undefined one is not in the statement. */
 export type Shown<Intent> = { [Name in Exclude<keyof Intent, 'salt'>]: Intent[Name] }
 
@@ -75,12 +87,12 @@ export async function shownIntent(
   decision: Outcome,
   service: string,
 ): Promise<Shown<DecisionIntent>> {
-  const { audience, reversibility, use_within_seconds, requester, requested_by } = review
+  const { audience, reversibility, use_within_seconds, attachments, requester, requested_by } = review
   const quorum = review.quorum.needed
   // Without the rules that the policy does not have, which are undefined here.
   const policy: unknown = JSON.parse(JSON.stringify({ ...review.policy, quorum }))
   return {
-    typ: `human-approval/intent/${use_within_seconds === undefined ? 'v2' : 'v3'}`,
+    typ: `human-approval/intent/${attachments ? 'v4' : use_within_seconds === undefined ? 'v2' : 'v3'}`,
     aud: service,
     rid: review.id,
     decision,
@@ -96,6 +108,8 @@ export async function shownIntent(
     audience,
     reversibility,
     use_within_seconds,
+    // Without the fields that one has not, which are undefined here.
+    attachments: attachments && JSON.parse(JSON.stringify(attachments)),
   }
 }
 

@@ -6,6 +6,7 @@ import { moment } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
 import { callerBox } from '../show/caller-box.ts'
 import { callerName, callerText } from '../show/caller-text.ts'
+import { attachmentList } from './attachments.ts'
 import type { CheckedReview } from './checked-review.ts'
 import { audience, headingOf, revokedKeyNote } from './request-words.ts'
 
@@ -30,6 +31,7 @@ export function requestScene(
       contextJson: review.context_json,
       keyName: review.requested_by.key_name,
       actionId: ACTION_ID,
+      attachments: attachmentList(review),
     }),
     evidence(review),
   )

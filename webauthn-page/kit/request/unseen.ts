@@ -2,7 +2,7 @@ import { announce, el } from '../dom/element.ts'
 import type { NoticeSlot } from '../dom/notice.ts'
 
 /** Selects the smallest parts of the caller's text: each holds one value. */
-const PARTS = '.action, .caller-row > dd, .leaf, .finding, .drawn'
+const PARTS = '.action, .caller-row > dd, .leaf, .finding, .drawn, .attachment'
 
 /** The unseen parts, in the order of the page, and whether the start and the end of each were on the screen. */
 type Parts = Map<HTMLElement, { start: boolean; end: boolean }>
@@ -132,7 +132,7 @@ function isFolded(part: HTMLElement): boolean {
 }
 
 function isReadToItsEnd(part: HTMLElement): boolean {
-  if (part.querySelector('details:not([open])') !== null) return false
+  if (part.querySelector('details:not([open]), .loading') !== null) return false
   return [...part.querySelectorAll('.long-value')].every(
     (box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 2,
   )

@@ -21,13 +21,21 @@ export interface CallerWords {
   keyName: string
   /** The id of the element that holds the action; each box on a page needs its own. */
   actionId: string
+  attachments: HTMLElement | false
 }
 
 /**
  * Everything the caller wrote, in one frame that names its author at both ends. Badges and statements of the service
  * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
  */
-export function callerBox({ action, context, contextJson, keyName, actionId }: CallerWords): HTMLElement {
+export function callerBox({
+  action,
+  context,
+  contextJson,
+  keyName,
+  actionId,
+  attachments,
+}: CallerWords): HTMLElement {
   const rows = ORDER.filter(([key]) => Object.hasOwn(context, key))
   // A known hint on how to draw the arguments says nothing more, and the exact text has it.
   const hint = rows.length > 0 && drawerFor(context.display) && 'display'
@@ -42,6 +50,7 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
     el('h3', { class: 'action-title' }, 'Requested action'),
     el('div', { class: 'action', id: actionId }, callerText(action)),
     ...textWarnings(action),
+    attachments,
     rows.length > 0 &&
       el('dl', { class: 'caller-rows' }, ...rows.map(([key, label]) => knownRow(key, label, context))),
     others.length > 0 && otherRows(others),

@@ -107,12 +107,12 @@ export function textBox(
 const LONG_CHARACTERS = 900
 const LONG_LINES = 14
 
-function isLong(text: string): boolean {
+export function isLong(text: string): boolean {
   return text.length > LONG_CHARACTERS || text.split('\n').length > LONG_LINES
 }
 
 /** A box for a long text that scrolls, states the length and can be opened; nothing is ever cut off. */
-function longValue(shown: HTMLElement, text: string): HTMLElement {
+export function longValue(shown: HTMLElement, text: string): HTMLElement {
   const characters = [...text].length.toLocaleString('en')
   const box = el(
     'div',
