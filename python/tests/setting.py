@@ -16,7 +16,8 @@ CONTROL = os.environ.get("COUNTERSIGN_TEST_CONTROL", "")
 NETWORK = os.environ.get("COUNTERSIGN_TEST_NETWORK", "")
 SERVICE = os.environ.get("COUNTERSIGN_TEST_SERVICE", "")
 
-CREATE = r"/request$"
+#: The paths of the calls of a guard; it waits by itself only where the create did not wait, or not long enough.
+CREATE = r"/request\b"
 WAIT = r"/wait\?|/req_\w+$"
 CONSUME = r"/consume$"
 
@@ -103,4 +104,4 @@ class Hostile(unittest.TestCase):
         return [call for call in order("seen") if word in call["path"]]
 
     def waiting(self) -> None:
-        until(lambda: self.seen("/wait?") or None)
+        until(lambda: self.seen("wait?") or self.seen("wait=") or None)

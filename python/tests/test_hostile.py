@@ -59,7 +59,7 @@ except CountersignError as error:
 
 class Guarded(Hostile):
     def payment(
-        self, call: str = "call-1", **options: Any
+        self, call: str = "call-1", on_asked: Any = None, **options: Any
     ) -> Tuple[List[Any], Callable[[Dict[str, str]], int]]:
         paid: List[Any] = []
 
@@ -67,7 +67,9 @@ class Guarded(Hostile):
             paid.append(invoice)
             return len(paid)
 
-        return paid, self.client(**options).guard(pay, action="Pay {invoice[number]}", for_=("run-1", call))
+        return paid, self.client(**options).guard(
+            pay, action="Pay {invoice[number]}", for_=("run-1", call), on_asked=on_asked
+        )
 
     def test_survives_what_goes_wrong_with_every_call(self) -> None:
         table: List[Tuple[str, List[Any]]] = [
@@ -81,17 +83,27 @@ class Guarded(Hostile):
         for name, mishaps in table:
             with self.subTest(name):
                 self.setUp()
-                for path in (CREATE, WAIT, CONSUME):
+                for path in (CREATE, CONSUME):
                     self.spoil(path, *mishaps)
                 paid, pay = self.payment()
                 done = InThread(lambda: pay(INVOICE))
                 self.decide(self.asked())
                 self.assertEqual((done.result(), paid), (1, [INVOICE]))
                 self.assertEqual(len(self.requests()), 1)
+                self.assertEqual([call for call in order("seen") if "/wait?" in call["path"]], [])
                 for word in ("/request", "/consume"):
                     calls = self.seen(word)
                     self.assertEqual(len(calls), 1 + len(mishaps))
                     self.assertEqual(len({(call["idempotencyKey"], call["body"]) for call in calls}), 1)
+
+    def test_survives_all_of_it_in_a_wait_of_its_own(self) -> None:
+        mishaps = ["lose", "cut", BUSY, AWAY, html(502), html(200), html(404)]
+        self.spoil(WAIT, *mishaps)
+        paid, pay = self.payment(on_asked=lambda asked: None)
+        done = InThread(lambda: pay(INVOICE))
+        self.decide(self.asked())
+        self.assertEqual((done.result(), paid), (1, [INVOICE]))
+        self.assertEqual(len(self.seen("/request")), 1)
 
     def test_a_service_that_ends_during_the_wait(self) -> None:
         for ending in ("SIGTERM", "SIGKILL"):
@@ -130,8 +142,10 @@ class Guarded(Hostile):
         self.assertIsNone(caught.exception.id)
         order("calm")
         self.spoil(WAIT, *[html(502)] * 9)
+        # The question is asked: its answers were lost.
+        _, waits = self.payment(on_asked=lambda asked: None, unreachable_after_seconds=1)
         with self.assertRaises(Unreachable) as caught:
-            pay(INVOICE)
+            waits(INVOICE)
         self.assertEqual(caught.exception.id, self.asked())
         self.assertTrue(
             caught.exception.sentence.startswith(

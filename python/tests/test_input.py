@@ -188,7 +188,7 @@ class OverHttp(unittest.TestCase):
     def test_follows_no_redirect_with_its_key(self) -> None:
         with self.assertRaisesRegex(Unreachable, r"cannot be reached \(308\)"):
             Countersign(f"{self.url}/away", KEY).ask("Pay", for_=("r", "c"))
-        self.assertEqual(self.server.seen, ["/away/api/v1/approvals/request"])
+        self.assertEqual(self.server.seen, ["/away/api/v1/approvals/request?wait=25"])
 
     def test_ends_an_answer_that_trickles(self) -> None:
         with self.assertRaisesRegex(Unreachable, "no answer"):

@@ -6,6 +6,7 @@ import { transformWithOxc } from 'vite'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { packagePath } from '../../src/config/package-path.ts'
+import { hasPython, runPython } from '../python/python-suite.ts'
 import { stored } from '../support/caller.ts'
 import { decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { LIGHT_NPX } from '../support/npx.ts'
@@ -77,6 +78,19 @@ describe('what the documents give agents to copy', () => {
       expect(failed).toBe('')
       expect(out).toMatch(/^(deploying checkout 4\.2|refunded 19\.90 of order 4711)\n$/)
       expect(await start()).toEqual({ out: '', failed: expect.stringContaining('Used') })
+    },
+  )
+
+  it.skipIf(!hasPython).each(blocks('python', 'cs.requires_approval'))(
+    '%s: the function in Python runs once, after a person approved',
+    async (path, block) => {
+      const start = () => runPython(['-c', here(block)], { COUNTERSIGN_KEY: setting.key })
+      const first = start()
+      const inReadme = path === 'README.md'
+      await approve(inReadme ? 'Roll checkout back to 4.1' : 'Pay EUR 19.90 to ACME')
+      const out = inReadme ? 'rolling checkout back to 4.1\n' : 'paid 19.90 for INV-7\n'
+      expect(await first).toEqual({ code: 0, out, err: '' })
+      expect(await start()).toMatchObject({ out: '', err: expect.stringContaining('used before') })
     },
   )
 

@@ -167,10 +167,11 @@ def ask(peer: Peer, question: Question) -> Core[Found]:
     ttl = {} if question.ttl_seconds is None else {"ttl_seconds": question.ttl_seconds}
     body = copy_json({**fields, **ttl, **asked}, "the request")
     limits = limits_of(question.within_seconds)
+    since = now()
+    wait = "" if question.on_asked else "?wait="
+    call = Call(f"{API}request", body=body, once=digest([*names, asked]), wait=wait)
     try:
-        made = yield from send(
-            peer, limits, Call(f"{API}request", body=body, once=digest([*names, asked]))
-        )
+        made = yield from send(peer, limits, call)
     except errors.Refused as error:
         if error.code == "idempotency_mismatch":
             raise errors.mismatch(None, "request") from error
@@ -182,7 +183,7 @@ def ask(peer: Peer, question: Question) -> Core[Found]:
     _check_sandbox(peer, made, id)
     if question.on_asked:
         question.on_asked(Asked(id, _review_url(peer, made, id)))
-    return (yield from _wait(peer, request))
+    return (yield from _wait(peer, request, since, made.get("approval")))
 
 
 def resume(peer: Peer, handle: str, within_seconds: Optional[float]) -> Core[Found]:
@@ -190,7 +191,7 @@ def resume(peer: Peer, handle: str, within_seconds: Optional[float]) -> Core[Fou
     if not found:
         raise errors.Invalid("resume takes the id of a request, or what `resume` of a pending outcome held.")
     id, content = found.groups()
-    return (yield from _wait(peer, _Open(id, content, limits_of(within_seconds, id))))
+    return (yield from _wait(peer, _Open(id, content, limits_of(within_seconds, id)), now()))
 
 
 def insist(outcome: Found) -> Approval:
@@ -222,17 +223,23 @@ def is_text(value: object) -> bool:
     return type(value) is str and value != ""
 
 
-def _wait(peer: Peer, request: _Open) -> Core[Found]:
-    """Reads the request until it is no longer pending, or the time is over."""
+def _wait(peer: Peer, request: _Open, started: float, found: object = None) -> Core[Found]:
+    """
+    Reads the request until it is no longer pending, or the time is over.
+
+    :param found: the request as the call said that made it, begun at `started`
+    """
     path, limits = API + request.id, request.limits
     pending: Optional[Found] = None
     crowded = False
     while True:
-        started = now()
-        seconds = 0 if crowded else math.floor(min(25, max(0.0, limits.end - started)))
-        where = f"{path}/wait?timeout={seconds}" if seconds > 0 else path
         try:
-            read = yield from send(peer, limits, Call(where, "GET", timeout=seconds + 15))
+            if isinstance(found, dict):
+                read = found
+            else:
+                wait = "" if crowded else "/wait?timeout="
+                read = yield from send(peer, limits, Call(path, "GET", wait=wait))
+            found = None
             outcome = _outcome_of(peer, read, request)
             if not isinstance(outcome, IsPending) or now() >= limits.end:
                 return outcome
@@ -241,6 +248,7 @@ def _wait(peer: Peer, request: _Open) -> Core[Found]:
             # Others hold all places for waits of this key: look once, and wait again later.
             crowded = error.status == 429 and error.code == "too_many_waits"
             if crowded:
+                started = now()
                 continue
             if error.status == 429 and pending and limits.end - started < peer.patience:
                 return pending
@@ -248,6 +256,7 @@ def _wait(peer: Peer, request: _Open) -> Core[Found]:
         # A service that is stopping answers at once: it shall not be asked without end.
         if now() - started < 1:
             yield Pause(min(3, max(0.0, limits.end - now())))
+        started = now()
 
 
 def _outcome_of(peer: Peer, read: Body, request: _Open) -> Found:

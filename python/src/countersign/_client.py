@@ -73,7 +73,7 @@ class _Client:
         given = {name: _spelt(value) for name, value in (query or {}).items() if value is not None}
         if given:
             where += "?" + urllib.parse.urlencode(given)
-        call = Call(where, method, body, idempotency_key, headers or {}, 75)
+        call = Call(where, method, body, idempotency_key, headers or {}, timeout=75)
         return (yield from send(self._peer, limits_of(within_seconds), call))
 
 
@@ -109,7 +109,7 @@ class Countersign(_Client):
         :param within_seconds: how long to wait; then the outcome is `pending`. Without it, until the request is closed
         :param ttl_seconds: until the request expires, 60 to 604,800; the same for every ask of one run and call
         :param fields: further fields of the request, as in the service's reference
-        :param on_asked: called once the request is there, before the wait
+        :param on_asked: called once the request is there, before the wait: for which it costs a call more
         :raises Invalid, Sandbox, Refused, Unreachable, Mismatch:
         """
         question = Question(

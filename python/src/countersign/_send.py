@@ -89,7 +89,9 @@ class Call:
     #: The idempotency key: with one, a repeat does nothing twice.
     once: Optional[str] = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Longest time for one answer, in seconds.
+    #: What follows `path` and precedes a number of seconds, for which the service then waits: at most 25, within the deadline.
+    wait: str = ""
+    #: Longest time for one answer besides that wait, in seconds.
     timeout: float = 20
 
 
@@ -128,8 +130,7 @@ def send(peer: Peer, limits: Limits, call: Call) -> Core[Body]:
     give_up = min(limits.end, now() + peer.patience)
     pause = 0.2
     while True:
-        seconds = min(call.timeout, max(0.0, limits.end - now()) + 2)
-        got = yield _attempt(peer, call, seconds)
+        got = yield _attempt(peer, limits, call)
         judged = (
             Fault("no answer", got.cause) if isinstance(got, NoAnswer) else _judge(got, limits.id)
         )
@@ -144,7 +145,9 @@ def send(peer: Peer, limits: Limits, call: Call) -> Core[Body]:
         pause = min(2 * pause, 10)
 
 
-def _attempt(peer: Peer, call: Call, seconds: float) -> HttpCall:
+def _attempt(peer: Peer, limits: Limits, call: Call) -> HttpCall:
+    left = max(0.0, limits.end - now())
+    wait = math.floor(min(25, left)) if call.wait else 0
     headers = {"authorization": f"Bearer {peer.key}", "accept": "application/json"}
     if call.body is not None:
         headers["content-type"] = "application/json"
@@ -152,7 +155,9 @@ def _attempt(peer: Peer, call: Call, seconds: float) -> HttpCall:
         headers["idempotency-key"] = call.once
     headers.update(call.headers)
     body = None if call.body is None else canonical(call.body).encode("utf-8")
-    return HttpCall(call.method, peer.url + call.path, headers, body, seconds)
+    url = peer.url + call.path + (f"{call.wait}{wait}" if wait else "")
+    # The last answer within a deadline may take 2 s beyond it.
+    return HttpCall(call.method, url, headers, body, min(call.timeout + wait, left + 2))
 
 
 def _judge(answer: HttpAnswer, id: Optional[str]) -> Union[Body, Fault]:
