@@ -23,6 +23,9 @@ const GRACE = 10
 /** An approval that came too late for its call serves a repeat of it, but not for ever. */
 export const USE_WITHIN_SECONDS = 3600
 
+/** The process that waits for this one. */
+const HOST = process.ppid
+
 const EVENTS = ['PreToolUse', 'PermissionRequest'] as const
 type HookEvent = (typeof EVENTS)[number]
 
@@ -79,6 +82,8 @@ async function approve(call: Call, deadline: number): Promise<string> {
     withinSeconds: Math.max(0, deadline - performance.now() / 1000),
   })
   const approval = insist(outcome)
+  // A host that ended the call leaves this process behind; the approval is for the call's repeat.
+  if (process.ppid !== HOST) throw new Invalid('the host has ended the call. Repeat the same call.')
   const unchanged = () => JSON.stringify(describeCall(call)) === JSON.stringify(asked)
   if (unchanged()) {
     await approval.use({ withinSeconds: GRACE })
@@ -122,11 +127,11 @@ const SHOWN = 3000
 export function describeCall({ tool, input, cwd }: Call): { action: string; context: JsonObject } {
   const given = argumentsOf(tool, input)
   const { command } = given
-  const words = Array.isArray(command) ? command.filter(isText).join(' ') : isText(command) ? command : ''
-  const files = words === '' ? [] : hashNamedFiles(words, cwd)
+  const words = [command ?? []].flat().filter(isText)
+  const files = hashNamedFiles(words, cwd)
   const rest = { tool, directory: cwd, ...(files.length > 0 && { files: copyJson(files, 'files') }) }
   const whole = { ...rest, arguments: given }
-  const about = words || [input.file_path, input.path, input.url].find(isText) || ''
+  const about = words.join(' ') || [input.file_path, input.path, input.url].find(isText) || ''
   if (Buffer.byteLength(JSON.stringify(whole)) <= LONGEST_CONTEXT)
     return { action: actionOf(`Run ${tool}`, about), context: whole }
   const all = JSON.stringify(given)

@@ -12,28 +12,28 @@ export interface HashedFile {
   sha256: string | null
 }
 
-/** More files than anybody compares. */
-const MOST_FILES = 40
-const MOST_DIRECTORIES = 8
+/** More files than anybody compares; and as many directories, or the last ones named would hide what is in them. */
+const MOST = 40
 const LARGEST = 256 * 1024 * 1024
 
 /**
  * Finds the files that the text of a shell command names: scripts, programs by path, and files that they are given, from the
- * directory and from every directory that the text names too (`cd`, `-C`). What the shell first puts together (variables, patterns,
- * the output of commands) names none, nor does a program found by PATH.
- * @throws Invalid for more than 40 files
+ * directory and from every directory that the text names too (`cd`, `-C`), one after the other. What the shell first puts together
+ * (variables, patterns, the output of commands) names none, nor does a program found by PATH.
+ * @param command its text, or its words
+ * @throws Invalid for more than 40 files or directories
  */
-export function hashNamedFiles(command: string, directory: string): HashedFile[] {
-  const words = wordsOf(command)
-  const directories = [...words].filter((word) => kindOf(directory, word) === 'directory')
-  const bases = new Set([
-    directory,
-    ...directories.slice(0, MOST_DIRECTORIES).map((word) => at(directory, word)),
-  ])
+export function hashNamedFiles(command: string | readonly string[], directory: string): HashedFile[] {
+  const words = [command].flat().flatMap((text) => [text, ...wordsOf(text)])
+  const bases = new Set([directory])
+  for (const word of words)
+    for (const base of [...bases])
+      if (kindOf(base, word) === 'directory' && bases.add(at(base, word)).size > MOST)
+        throw new Invalid(`it names more than ${MOST} directories.`)
   const paths = new Set<string>()
   for (const base of bases)
-    for (const word of words) if (kindOf(base, word) === 'file') paths.add(at(base, word))
-  if (paths.size > MOST_FILES) throw new Invalid(`it names more than ${MOST_FILES} files.`)
+    for (const word of new Set(words)) if (kindOf(base, word) === 'file') paths.add(at(base, word))
+  if (paths.size > MOST) throw new Invalid(`it names more than ${MOST} files.`)
   return [...paths].sort().map((path) => ({ path, sha256: hashFile(path) }))
 }
 
@@ -65,15 +65,26 @@ export function hashOpenFile(file: number): string | null {
   }
 }
 
-/** Every text that may be a name: in quotes, between blanks and signs, and after `=`, `@` and `:`. Too many are no harm. */
-function wordsOf(command: string): Set<string> {
-  const quoted = [...command.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/gs)].map(
-    ([, double, single]) => double?.replace(/\\(.)/gs, '$1') ?? single ?? '',
-  )
-  const escaped = command.split(/(?<!\\)\s+/).map((word) => word.replace(/\\(.)/gs, '$1'))
-  const pieces = command.split(/[\s;|&()<>`"'{}[\],]+/)
-  const words = [...quoted, ...escaped, ...pieces]
-  return new Set([...words, ...words.flatMap((word) => word.split(/[=@:]/))].filter((word) => word !== ''))
+/** A word as a shell reads it, of parts with and without quotes. */
+const WORD = /(?:\\.|"(?:\\.|[^"\\])*"|'[^']*'|[^\s;|&()<>"'\\])+/gs
+const QUOTED = /"((?:\\.|[^"\\])*)"|'([^']*)'|\\(.)/gs
+
+/** Every text that may be a name: words, those in quoted ones, and what is between signs, `=`, `@` and `:`. Too many are no harm. */
+function wordsOf(text: string): string[] {
+  const line = text.replace(/\\\r?\n/g, '')
+  const words = (line.match(WORD) ?? []).flatMap((quoted) => {
+    const word = quoted.replace(
+      QUOTED,
+      (_, double, single, sign) => double?.replace(/\\(.)/gs, '$1') ?? single ?? sign,
+    )
+    return /[\s;|&()<>"'\\]/.test(word) ? [word, ...wordsOf(word)] : [word]
+  })
+  const pieces = [...words, ...line.split(/[\s;|&()<>`"'{}[\],]+/)].flatMap((word) => [
+    word,
+    ...word.split(/[=@:]/),
+  ])
+  const known = new Set(['', ...words])
+  return [...words.filter((word) => word !== ''), ...new Set(pieces.filter((piece) => !known.has(piece)))]
 }
 
 function at(base: string, word: string): string {

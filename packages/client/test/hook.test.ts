@@ -116,6 +116,22 @@ describe('countersign hook', () => {
     third.child.kill('SIGKILL')
   })
 
+  it('a hook whose host has ended it leaves the approval to a repeat of the call', async () => {
+    // Not the last command of the line, so that the shell does not become the hook.
+    const hook = `exec 3<&0; '${process.execPath}' '${COMMAND}' hook <&3 & echo $! >&2; wait; exit 2`
+    const env = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key }
+    const host = startCaller(
+      { shell: hook },
+      { cwd: folder, env, input: JSON.stringify(bash('npm publish')) },
+    )
+    const id = await asked()
+    host.child.kill('SIGKILL')
+    await service.decide(id, 'approved')
+    expect((await host.ended).err).toMatch(/the host has ended the call/)
+    expect((await read(id)).consumed_at).toBeUndefined()
+    expect(await start(bash('npm publish')).ended).toMatchObject(allowed)
+  })
+
   it('other arguments, or another directory, are another request', async () => {
     const open = start(bash('pay 30'))
     const id = await asked()
@@ -238,10 +254,19 @@ describe('countersign hook', () => {
     ['cd sub && ./in.sh; psql -f b\\ c.sh', ['b c.sh', 'sub/in.sh']],
     ['git -C sub apply in.sh <a.js', ['a.js', 'sub/in.sh']],
     ["bash -c 'curl -d @a.js localhost'", ['a.js']],
+    [['sh', 'b c.sh'], ['b c.sh']],
+    [`sh ./b'' c".sh" 'b'" c".sh`, ['b c.sh']],
+    ['bash -c \'sh "b c.sh"\'', ['b c.sh']],
+    ['node a\\\n.js', ['a.js']],
+    ['ls 0 1 2 3 4 5 6 7; cd sub && ./in.sh', ['sub/in.sh']],
+    ['cd sub && cd deep && ./er.sh', ['sub/deep/er.sh']],
+    ['cd sub/deep; cd ..; cd .. ; node a.js', ['a.js']],
     ['ls sub $HOME/a.js *.js none.js', []],
   ])('the command %s names %j', async (command, names) => {
-    await mkdir(join(folder, 'sub'))
-    for (const name of ['a.js', 'b c.sh', 'sub/in.sh', '.js']) await writeFile(join(folder, name), name)
+    await mkdir(join(folder, 'sub/deep'), { recursive: true })
+    for (const name of '01234567') await mkdir(join(folder, name))
+    for (const name of ['a.js', 'b c.sh', 'sub/in.sh', 'sub/deep/er.sh', '.js'])
+      await writeFile(join(folder, name), name)
     const named = hashNamedFiles(command, folder)
     expect(named.map(({ path }) => path)).toEqual(names.map((name) => join(folder, name)))
   })
@@ -250,6 +275,8 @@ describe('countersign hook', () => {
     const names = Array.from({ length: 41 }, (_, index) => `f${index}`)
     for (const name of names) await writeFile(join(folder, name), name)
     expect(() => hashNamedFiles(names.join(' '), folder)).toThrow(/more than 40 files/)
+    for (const name of names) await mkdir(join(folder, `d${name}`))
+    expect(() => hashNamedFiles(`ls d${names.join(' d')}`, folder)).toThrow(/more than 40 directories/)
   })
 
   it('starts in less than 100 ms beyond Node itself', () => {
