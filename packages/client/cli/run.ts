@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { accessSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { constants as os } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
@@ -18,7 +18,8 @@ Asks a person to approve the command, and then runs it, once. They see the argum
 each file among the arguments, and the state of git. All of it must still be the same after they approved. Exit code: that of the
 command; if it did not run, 10 rejected, 11 expired, 12 withdrawn, 13 not decided within --within, 14 used before, 20 could not ask.
 
-  --env <name>          also show that the command gets this variable; its value is not shown. May be repeated
+  --env <name>          also show that the command gets this variable, without its value; another value is another question. May be
+                        repeated
   --ttl <seconds>       how long the request waits, 60 to 604800
   --within <seconds>    how long this command waits; the request stays`
 
@@ -30,7 +31,8 @@ const OPTIONS = {
 } as const
 
 /** Variables by which something else runs than the program alone: shown without being asked for. */
-const LOADERS = /^(LD_|DYLD_|(NODE_OPTIONS|BASH_ENV|PYTHONPATH|PERL5OPT|RUBYOPT)$)/
+const LOADERS =
+  /^(LD_|DYLD_|BASH_FUNC_|(NODE_OPTIONS|BASH_ENV|ENV|PYTHONPATH|PERL5LIB|PERL5OPT|RUBYLIB|RUBYOPT|JAVA_TOOL_OPTIONS)$)/
 
 /** A program, held open: a file that is put in its place is another one. */
 interface Program {
@@ -50,9 +52,11 @@ export async function runCommand(argv: string[]): Promise<number> {
     return 0
   }
   const program = openProgram(command[0])
-  const asked = describe(command, program, values.env)
+  const credentials = readCredentials()
+  const found = () => describe(command, program, { names: values.env, key: credentials.key })
+  const asked = found()
   const client = countersign({
-    ...readCredentials(),
+    ...credentials,
     onRetry: (why, seconds) => say(`The service did not answer (${why}); trying again in ${seconds} s.`),
   })
   const outcome = await client.ask({
@@ -70,8 +74,8 @@ export async function runCommand(argv: string[]): Promise<number> {
     return EXIT[outcome.status]
   }
   const checkUnchanged = () => {
-    const found = describe(command, program, values.env)
-    const name = Object.keys(asked).find((key) => JSON.stringify(found[key]) !== JSON.stringify(asked[key]))
+    const now = found()
+    const name = Object.keys(asked).find((key) => JSON.stringify(now[key]) !== JSON.stringify(asked[key]))
     if (name !== undefined) throw new Invalid(`${name} changed since a person was asked. Ask again.`)
   }
   checkUnchanged()
@@ -109,7 +113,11 @@ function isExecutable(path: string): boolean {
 }
 
 /** What a person is asked about; the same again as long as nothing has changed. @throws Invalid */
-function describe(command: string[], { path, file }: Program, names: string[]): Record<string, unknown> {
+function describe(
+  command: string[],
+  { path, file }: Program,
+  { names, key }: { names: string[]; key: string },
+): Record<string, unknown> {
   const unset = names.find((name) => process.env[name] === undefined)
   if (unset !== undefined) throw new Invalid(`the environment has no ${unset}.`)
   const sha256 = hashOpenFile(file)
@@ -118,24 +126,28 @@ function describe(command: string[], { path, file }: Program, names: string[]): 
   if (sha256 === null) throw new Invalid(`${path} is too large to be hashed.`)
   const loaders = Object.keys(process.env).filter((name) => LOADERS.test(name))
   const environment = [...new Set([...names, ...loaders])].sort()
-  const files = hashNamedFiles(command.slice(1).map(quoteWhole).join(' '), process.cwd())
+  const files = hashNamedFiles(command.slice(1), process.cwd())
+  // Else the approval of a run with one value would serve a repeat with another. Nobody without the key can guess values by it.
+  const values = JSON.stringify(environment.map((name) => process.env[name]))
+  const environment_hmac = createHmac('sha256', key).update(values).digest('hex')
   return {
     command,
     directory: process.cwd(),
     program: { path, sha256, ...(byName !== sha256 && { replaced_by: byName }) },
     ...(files.length > 0 && { files }),
     ...gitState(),
-    ...(environment.length > 0 && { environment }),
+    ...(environment.length > 0 && { environment, environment_hmac }),
   }
 }
 
 function gitState(): { git?: { head: string; dirty: boolean } } {
-  // A program that the repository's own settings name shall not run before anybody was asked.
-  const git = (...argv: string[]) =>
-    spawnSync('git', ['-c', 'core.fsmonitor=false', ...argv], { encoding: 'utf8' })
+  // No monitor or hook of the repository shall run before anybody was asked; only its filters cannot be turned off.
+  const quiet = ['--no-optional-locks', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
+  const git = (...argv: string[]) => spawnSync('git', [...quiet, ...argv], { encoding: 'utf8' })
   const { status, stdout } = git('rev-parse', '--verify', 'HEAD')
   if (status !== 0) return {}
-  return { git: { head: stdout.trim(), dirty: git('status', '--porcelain').stdout !== '' } }
+  const work = git('status', '--porcelain')
+  return { git: { head: stdout.trim(), dirty: work.status !== 0 || work.stdout !== '' } }
 }
 
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
@@ -164,8 +176,4 @@ function execute([name = '', ...rest]: string[], { path, file, isHeld }: Program
 /** As a person would type it in a shell. */
 export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-}
-
-function quoteWhole(word: string): string {
-  return `"${word.replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFile, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdtemp, readFile, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -27,7 +28,11 @@ beforeEach(async () => {
 afterAll(() => service.close())
 
 function start(...argv: string[]): Caller {
-  const env = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key, TOKEN: 'secret' }
+  return startWith({}, ...argv)
+}
+
+function startWith(more: Record<string, string>, ...argv: string[]): Caller {
+  const env = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key, TOKEN: 'secret', ...more }
   return startCaller(['run', ...argv], { cwd: folder, env })
 }
 
@@ -63,6 +68,7 @@ describe('countersign run', () => {
       files: [{ path: join(folder, 'deploy.sh'), sha256: await sha256('deploy.sh') }],
       git: { head: git('rev-parse', 'HEAD').trim(), dirty: true },
       environment: ['TOKEN'],
+      environment_hmac: expect.stringMatching(/^[0-9a-f]{64}$/),
     })
     await service.decide(id, 'approved')
     expect(await ended).toMatchObject({ code: 7, out: `${join(folder, 'shell')}\ndeploy.sh secret\n` })
@@ -136,6 +142,28 @@ describe('countersign run', () => {
     const again = await start('--within', '4', '--', 'echo', 'ran').ended
     expect(again).toMatchObject({ code: 13, out: '', err: expect.stringContaining('did not run') })
     expect(again.err).not.toContain(id)
+  })
+
+  it.each(['TOKEN', 'LD_PRELOAD'])('another value of %s is another request', async (name) => {
+    const first = startWith({ [name]: '' }, '--env', 'TOKEN', '--', 'echo', 'ran')
+    const id = await first.asked()
+    first.child.kill('SIGKILL')
+    await service.decide(id, 'approved')
+    const other = startWith({ [name]: '/none.so' }, '--env', 'TOKEN', '--', 'echo', 'ran')
+    expect(await other.asked()).not.toBe(id)
+  })
+
+  it('runs no hook of the repository before it asks, and calls what git cannot read dirty', async () => {
+    git('init', '-q')
+    git('add', '.')
+    git('commit', '-qm', 'x')
+    await writeFile(join(folder, '.git/hooks/post-index-change'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
+    await utimes(join(folder, 'deploy.sh'), 1, 1)
+    const id = await start('--', './deploy.sh').asked()
+    expect((await read(id)).context.git).toMatchObject({ dirty: false })
+    expect(existsSync(join(folder, 'ran'))).toBe(false)
+    await writeFile(join(folder, '.git/index'), 'x')
+    expect((await read(await start('--', './deploy.sh').asked())).context.git).toMatchObject({ dirty: true })
   })
 
   it('does not run what was rejected', async () => {
