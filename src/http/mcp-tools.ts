@@ -240,7 +240,8 @@ async function consume(
   const { request_id, action, context } = asked
   const use = { action, context, key: call.idempotencyKey }
   const { request } = await consumeRequest(deps, call.caller, request_id, use)
-  return result(deps, request, { status: 'approved', next: nextStep('consumed', request) })
+  const step = request.sandbox ? 'consumed_dry' : 'consumed'
+  return result(deps, request, { status: 'approved', next: nextStep(step, request) })
 }
 
 async function cancel(deps: HttpDeps, call: McpCall, id: string): Promise<Answer> {
@@ -333,12 +334,14 @@ async function answered(deps: HttpDeps, call: McpCall, act: () => Promise<Answer
   }
 }
 
-const STEPS: Readonly<Record<ToolStatus | 'consumed', string>> = {
+const STEPS: Readonly<Record<ToolStatus | 'consumed' | 'consumed_dry', string>> = {
   pending:
     'Nobody has decided yet. This is not a refusal and not an approval. Call wait_for_decision with this request_id, and do not act meanwhile.',
   approved:
     'Approved, not used yet. Call consume_approval with exactly this action and context right before acting, and act only if that call accepts.',
   consumed: 'Used up by this call: carry out exactly this action with this context now, once.',
+  consumed_dry:
+    'Used up by this call, but nobody approved it. Do not act, unless the user has said that this is only a trial.',
   used: 'This approval was used up before. Do not act on it; to do the same again, ask again with request_approval.',
   rejected:
     'A human said no. Do not act, and do not ask again for the same; tell the user, with the comment.',

@@ -49,7 +49,7 @@ function createBridge(peer: Peer) {
     async take(line: string): Promise<void> {
       const message = parseMessage(line)
       if (message === undefined)
-        return write({ error: { code: -32700, message: 'This is not a JSON-RPC message.' } })
+        return write({ id: null, error: { code: -32700, message: 'This is not a JSON-RPC message.' } })
       const { id, method, params } = message
       if (method === 'notifications/cancelled')
         for (const [control, called] of open) if (called === params?.requestId) control.abort()
@@ -77,9 +77,14 @@ function headersOf({ method, params }: Message, agreed: string | undefined): Rec
   return {
     accept: 'application/json, text/event-stream',
     ...(version !== undefined && { 'mcp-protocol-version': version }),
-    ...(own !== undefined && method !== undefined && { 'mcp-method': method }),
-    ...(own !== undefined && typeof name === 'string' && { 'mcp-name': name }),
+    ...(own !== undefined && typeof method === 'string' && { 'mcp-method': headerOf(method) }),
+    ...(own !== undefined && typeof name === 'string' && { 'mcp-name': headerOf(name) }),
   }
+}
+
+/** A header holds no other text; the protocol's form for the rest. Else `fetch` fails, and the call is repeated as if it were lost. */
+function headerOf(text: string): string {
+  return /^[\x21-\x7e]+$/.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }
 
 function versionIn(holder: unknown, name = 'protocolVersion'): string | undefined {

@@ -248,11 +248,20 @@ describe('countersign mcp', () => {
     },
   )
 
+  it.each(CLIENTS)(
+    '%s hears at once that there is no tool of a name that no header holds',
+    async (_, connect) => {
+      const call = await connect()
+      const answer = await call('prüfen\n→', {}).catch((error) => ({ error: String(error) }))
+      expect(JSON.stringify(answer)).toMatch(/prüfen.*not found/)
+    },
+  )
+
   it('answers what is no message as the protocol does', async () => {
     const { out, code } = await start(['mcp'], {}, '{\n').ended
     expect({ code, out: JSON.parse(out) }).toMatchObject({
       code: 0,
-      out: { jsonrpc: '2.0', error: { code: -32700 } },
+      out: { jsonrpc: '2.0', id: null, error: { code: -32700 } },
     })
   })
 

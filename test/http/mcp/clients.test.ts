@@ -303,7 +303,12 @@ describe('one call', () => {
     const { request_id } = await call('request_approval', { ...PAY, wait_seconds: 0 })
     const dry = { request_id, sandbox: true, next: expect.stringMatching(/^Dry run: no human was asked/) }
     expect(await call('wait_for_decision', { request_id })).toMatchObject({ ...dry, status: 'approved' })
-    expect(await call('consume_approval', { request_id, ...PAY })).toMatchObject({ ...dry, used: true })
+    const used = await call('consume_approval', { request_id, ...PAY })
+    expect(used).toMatchObject({
+      ...dry,
+      used: true,
+      next: expect.stringMatching(/nobody approved it. Do not act/),
+    })
   })
 
   it('takes the trace of its call', async () => {
