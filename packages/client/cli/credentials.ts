@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { Invalid } from '../src/errors.ts'
 
 /** A service, and a key of it. */
@@ -19,10 +19,14 @@ export interface Credentials {
   key: string
 }
 
-/** The file that `login` writes, readable for its owner only. */
+/** The file that `login` writes, readable for its owner only. @throws Invalid */
 function credentialsPath(env: NodeJS.ProcessEnv = process.env): string {
-  const folder = env.XDG_CONFIG_HOME || join(homedir(), '.config')
-  return env.COUNTERSIGN_CREDENTIALS || join(folder, 'countersign', 'credentials.json')
+  if (env.COUNTERSIGN_CREDENTIALS) return env.COUNTERSIGN_CREDENTIALS
+  const own = env.XDG_CONFIG_HOME ?? ''
+  const folder = isAbsolute(own) ? own : join(homedir(), '.config')
+  // A relative path would lead into the current folder, where the agent may put a service and a key of its own.
+  if (!isAbsolute(folder)) throw new Invalid('HOME is empty. Set it, or COUNTERSIGN_URL and COUNTERSIGN_KEY.')
+  return join(folder, 'countersign', 'credentials.json')
 }
 
 /** Reads COUNTERSIGN_URL and COUNTERSIGN_KEY, else what `login` saved. @throws Invalid, which says what to do */

@@ -56,8 +56,12 @@ export function runHookInstall(argv: string[]): number {
     const gap = codex ? CODEX_GAP : claudeGap()
     if (gap !== undefined && !force) throw new Invalid(`${gap} Add --force to install it all the same.`)
     if (gap !== undefined) process.stderr.write(`${gap}\n`)
-    if (settings.disableAllHooks === true)
-      throw new Invalid(`${path} sets disableAllHooks: no hook would run.`)
+    const others = codex
+      ? []
+      : [settingsPath(true, false), '.claude/settings.json', '.claude/settings.local.json']
+    for (const one of [path, ...others])
+      if (readSettings(one).disableAllHooks === true)
+        throw new Invalid(`${one} sets disableAllHooks: no hook would run.`)
     addHook(settings, event, { matcher, hooks: [hookOf(codex)] })
   }
   const after = `${JSON.stringify(settings, null, 2)}\n`
@@ -110,7 +114,8 @@ function readSettings(path: string): Entries {
   }
   try {
     const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
-    if (isEntries(value) && isEntries(value.hooks ?? {})) return value
+    const hooks = isEntries(value) ? (value.hooks ?? {}) : undefined
+    if (isEntries(value) && isEntries(hooks) && Object.values(hooks).every(Array.isArray)) return value
   } catch {
     // Said below.
   }

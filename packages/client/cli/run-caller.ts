@@ -1,4 +1,4 @@
-import { CountersignError, Invalid } from '../src/errors.ts'
+import { CountersignError, Expired, Invalid, Used } from '../src/errors.ts'
 import { EXIT } from './exit-codes.ts'
 
 /** Each command is loaded when it is called: a hook has to start fast. The service's `countersign` names them in its help. */
@@ -47,7 +47,9 @@ export async function runCaller([name = 'help', ...argv]: readonly string[]): Pr
     return 0
   } catch (error) {
     process.stderr.write(`countersign: ${sentenceOf(error)}\n`)
-    return EXIT.couldNotAsk
+    // Another command that waited for the same request may have used the approval first.
+    if (error instanceof Used) return EXIT.used
+    return error instanceof Expired ? EXIT.expired : EXIT.couldNotAsk
   }
 }
 

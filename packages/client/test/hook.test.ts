@@ -186,6 +186,7 @@ describe('countersign hook', () => {
     ['text that no person can read', () => [bash('ls \ud800')], /not well-formed Unicode/],
     ['a wrong key', () => [bash('ls'), { COUNTERSIGN_KEY: 'sa_live_wrong' }], /invalid or missing API key/],
     ['no key', () => [bash('ls'), { COUNTERSIGN_KEY: '', COUNTERSIGN_URL: '' }], /countersign login/],
+    ['no home', () => [bash('ls'), { COUNTERSIGN_KEY: '', COUNTERSIGN_URL: '', HOME: '' }], /HOME is empty/],
     [
       'no service',
       () => [bash('ls'), { COUNTERSIGN_URL: 'http://127.0.0.1:9' }, ['--deadline', '1']],
@@ -323,6 +324,7 @@ describe('countersign hook install', () => {
     ['settings that are no JSON', [], '2.1.295', '{,}', /no settings as JSON/],
     ['settings that are no object', [], '2.1.295', '[]', /no settings as JSON/],
     ['settings that switch hooks off', [], '2.1.295', '{"disableAllHooks":true}', /disableAllHooks/],
+    ['hooks that are no list', [], '2.1.295', '{"hooks":{"PreToolUse":{"odd":1}}}', /no settings as JSON/],
     ['another event', ['--event', 'Stop'], '2.1.295', '', /--event must be/],
     ['an argument', ['here'], '2.1.295', '', /takes options only/],
   ])('refuses %s, and writes nothing', async (_, argv, version, text, words) => {
@@ -348,6 +350,15 @@ describe('countersign hook install', () => {
     [null, false],
   ])('knows that version %j fails closed: %j', (version, closed) => {
     expect(gapOf(version) === undefined).toBe(closed)
+  })
+
+  it('refuses where other settings of this folder switch hooks off', async () => {
+    await mkdir(join(folder, '.claude'))
+    await writeFile(join(folder, '.claude/settings.local.json'), '{"disableAllHooks":true}')
+    expect(await install(['--user'])).toMatchObject({
+      code: 20,
+      err: expect.stringContaining('settings.local.json sets disableAllHooks'),
+    })
   })
 
   it('installs for an older version if told, and shows without writing', async () => {

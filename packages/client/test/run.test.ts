@@ -166,6 +166,15 @@ describe('countersign run', () => {
     expect((await read(await start('--', './deploy.sh').asked())).context.git).toMatchObject({ dirty: true })
   })
 
+  it('of 4 equal runs at once one runs; the others end as used before', async () => {
+    const runs = Array.from({ length: 4 }, () => start('--', 'echo', 'ran'))
+    const ids = await Promise.all(runs.map(({ asked }) => asked()))
+    expect(new Set(ids).size).toBe(1)
+    await service.decide(ids[0] ?? '', 'approved')
+    const ends = await Promise.all(runs.map(({ ended }) => ended))
+    expect(ends.map(({ code }) => code).sort()).toEqual([0, 14, 14, 14])
+  })
+
   it('does not run what was rejected', async () => {
     const { asked, ended } = start('--', 'echo', 'ran')
     await service.decide(await asked(), 'rejected', 'no')
