@@ -8,6 +8,7 @@ const { bin }: { bin: Record<string, string> } = JSON.parse(readFileSync(package
  * does, and no other. npx itself takes ten times as long as the command it runs; `test/docs.test.ts` has it run one.
  */
 export const LIGHT_NPX = `npx() {
+  [ "$1" != --no ] || shift
   case "$1" in
 ${Object.entries(bin)
   .map(([name, path]) => `    ${name}) shift; node ${path} "$@" ;;`)
