@@ -6,6 +6,7 @@ import { insist, isText } from '../src/ask.ts'
 import { countersign } from '../src/client.ts'
 import { CountersignError, Invalid } from '../src/errors.ts'
 import { copyJson, type Json, type JsonObject } from '../src/json.ts'
+import type { Schemas } from '../src/rest.ts'
 import { readCredentials } from './credentials.ts'
 import { hashNamedFiles } from './named-files.ts'
 
@@ -72,19 +73,22 @@ export async function runHook(argv: string[]): Promise<number> {
 
 /** Asks, waits, and uses the approval of exactly this call. @returns the id of the request. @throws for all else */
 async function approve(call: Call, deadline: number): Promise<string> {
-  const asked = describeCall(call)
+  const { attachments, ...asked } = describeCall(call)
   const client = countersign({ ...readCredentials(), unreachableAfterSeconds: deadline })
   const outcome = await client.ask({
     ...asked,
     // The repeat of a call, by another process, joins the request that is still open.
     for: [randomUUID(), 'hook'],
-    fields: { reuse: 'open', use_within_seconds: USE_WITHIN_SECONDS },
+    fields: { reuse: 'open', use_within_seconds: USE_WITHIN_SECONDS, ...(attachments && { attachments }) },
     withinSeconds: Math.max(0, deadline - performance.now() / 1000),
   })
   const approval = insist(outcome)
   // A host that ended the call leaves this process behind; the approval is for the call's repeat.
   if (process.ppid !== HOST) throw new Invalid('the host has ended the call. Repeat the same call.')
-  const unchanged = () => JSON.stringify(describeCall(call)) === JSON.stringify(asked)
+  const unchanged = () => {
+    const { attachments: _, ...now } = describeCall(call)
+    return JSON.stringify(now) === JSON.stringify(asked)
+  }
   if (unchanged()) {
     await approval.use({ withinSeconds: GRACE })
     // Once more: using it took a moment.
@@ -119,12 +123,28 @@ function isObject(value: Json): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
-/** Most bytes of a context, less what is around the arguments, and how much of longer ones is shown. */
+/** Most bytes of a context, less what is around the arguments. */
 const LONGEST_CONTEXT = 15_800
+/** Texts from this length on are attached where the whole is too long; how much of longer ones is shown otherwise. */
+const ATTACHED_FROM = 1000
 const SHOWN = 3000
+/** Most bytes of an attachment, and of all. */
+const LONGEST_TEXT = 256 * 1024
+const LONGEST_IN_ALL = 1024 * 1024
+const MOST_ATTACHED = 10
 
-/** What a person is asked about a call, and sees of it: nothing that differs in a repeat of it. */
-export function describeCall({ tool, input, cwd }: Call): { action: string; context: JsonObject } {
+/** A long text of a call, to be read on the page; with `base` as the change of another one. */
+type Attached = Schemas['Attachment'] & { text: string }
+
+/** What a person is asked about a call. */
+interface Described {
+  action: string
+  context: JsonObject
+  attachments?: Attached[]
+}
+
+/** Says what a person is asked about a call, and sees of it: nothing that differs in a repeat of it. */
+export function describeCall({ tool, input, cwd }: Call): Described {
   const given = argumentsOf(tool, input)
   const { command } = given
   const words = [command ?? []].flat().filter(isText)
@@ -132,18 +152,52 @@ export function describeCall({ tool, input, cwd }: Call): { action: string; cont
   const rest = { tool, directory: cwd, ...(files.length > 0 && { files: copyJson(files, 'files') }) }
   const whole = { ...rest, arguments: given }
   const about = words.join(' ') || [input.file_path, input.path, input.url].find(isText) || ''
-  if (Buffer.byteLength(JSON.stringify(whole)) <= LONGEST_CONTEXT)
-    return { action: actionOf(`Run ${tool}`, about), context: whole }
+  if (fits(whole)) return { action: actionOf(`Run ${tool}`, about), context: whole }
+  const attachments = attach(given)
+  const short = { ...rest, arguments: withoutAttached(given, attachments) }
+  if (isAccepted(attachments) && fits(short))
+    return { action: actionOf(`Run ${tool} (long: see the attachments)`, about), context: short, attachments }
   const all = JSON.stringify(given)
   const part = {
     beginning: [...all].slice(0, SHOWN).join(''),
     characters: [...all].length,
-    sha256: createHash('sha256').update(all).digest('hex'),
+    sha256: sha256(all),
   }
   return {
     action: actionOf(`Run ${tool} (too long: only the beginning is shown)`, about),
     context: { ...rest, arguments_in_part: part },
   }
+}
+
+function fits(context: JsonObject): boolean {
+  return Buffer.byteLength(JSON.stringify(context)) <= LONGEST_CONTEXT
+}
+
+/** Takes the long texts out of the arguments. An edit is shown as the change it makes. */
+function attach(given: JsonObject): Attached[] {
+  const isEdit = [given.old_string, given.new_string].every(isText)
+  const texts = Object.entries(given).flatMap(([name, text]) => {
+    const counts =
+      isText(text) && (text.length >= ATTACHED_FROM || (isEdit && /^(old|new)_string$/.test(name)))
+    return counts ? [{ name, text }] : []
+  })
+  return texts.map((one) => (isEdit && one.name === 'new_string' ? { ...one, base: 'old_string' } : one))
+}
+
+/** The context has the hash of each text, by which the approval is compared with the call. */
+function withoutAttached(given: JsonObject, attachments: readonly Attached[]): JsonObject {
+  const hashes = attachments.map(({ name, text }) => [name, { attachment: name, sha256: sha256(text) }])
+  return { ...given, ...Object.fromEntries(hashes) }
+}
+
+function isAccepted(attachments: readonly Attached[]): boolean {
+  const sizes = attachments.map(({ text }) => Buffer.byteLength(text))
+  const all = sizes.reduce((sum, size) => sum + size, 0)
+  return sizes.length <= MOST_ATTACHED && Math.max(...sizes) <= LONGEST_TEXT && all <= LONGEST_IN_ALL
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }
 
 /** The description of a command is a remark of the model, in other words each time: nothing that runs. */

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -7,7 +8,6 @@ import { waitUntil } from '../../../test/support/chat-platform.ts'
 import { expectStatus } from '../../../test/support/enrolled.ts'
 import { createHttpClient } from '../../../test/support/http-client.ts'
 import { describeCall, readCall } from '../cli/hook.ts'
-import { gapOf } from '../cli/hook-install.ts'
 import { type Caller, COMMAND, startCaller } from './caller.ts'
 import { type RealService, startRealService } from './real-service.ts'
 
@@ -217,22 +217,54 @@ describe('countersign hook', () => {
     expect((await unread.ended).code).toBe(2)
   })
 
-  it('says in the action that not all of long arguments is shown, and compares all of them', async () => {
+  it('attaches long texts, for a person to read, and compares them', async () => {
     const write = (content: string) => ({
       ...bash(''),
       tool_name: 'Write',
       tool_input: { file_path: '/a.ts', content },
     })
-    const { ended } = start(write(`"${'x'.repeat(40_000)}`))
+    const { ended } = start(write('x'.repeat(40_000)))
+    const id = await asked()
+    const { action, context } = await read(id)
+    expect(action).toBe('Run Write (long: see the attachments): /a.ts')
+    const sha256 = createHash('sha256').update('x'.repeat(40_000)).digest('hex')
+    expect(context.arguments).toEqual({ file_path: '/a.ts', content: { attachment: 'content', sha256 } })
+    const other = start(write(`${'x'.repeat(39_999)}y`))
+    expect(await asked(2)).not.toBe(id)
+    other.child.kill('SIGKILL')
+    await service.decide(id, 'approved')
+    expect(await ended).toMatchObject(allowed)
+  })
+
+  it('attaches a long edit as the change it makes', () => {
+    const [old_string, new_string] = ['a\n'.repeat(9000), 'b\n']
+    const call = {
+      ...bash(''),
+      tool_name: 'Edit',
+      tool_input: { file_path: '/a.ts', old_string, new_string },
+    }
+    expect(describeCall(readCall(JSON.stringify(call))).attachments).toEqual([
+      { name: 'old_string', text: old_string },
+      { name: 'new_string', text: new_string, base: 'old_string' },
+    ])
+  })
+
+  it('says in the action that not all of arguments too long to attach is shown, and compares all of them', async () => {
+    const write = (content: string) => ({
+      ...bash(''),
+      tool_name: 'Write',
+      tool_input: { file_path: '/a.ts', content },
+    })
+    const { ended } = start(write(`"${'x'.repeat(300_000)}`))
     const id = await asked()
     const { action, context } = await read(id)
     expect(action).toBe('Run Write (too long: only the beginning is shown): /a.ts')
     expect(context).toMatchObject({
-      arguments_in_part: { characters: 40_036, sha256: expect.stringMatching(/^\w{64}$/) },
+      arguments_in_part: { characters: 300_036, sha256: expect.stringMatching(/^\w{64}$/) },
     })
     await service.decide(id, 'approved')
     expect(await ended).toMatchObject(allowed)
-    const other = start(write(`"${'x'.repeat(39_999)}y`))
+    const other = start(write(`"${'x'.repeat(299_999)}y`))
     expect((await read(await asked(2))).context.arguments_in_part.beginning).toBe(
       context.arguments_in_part.beginning,
     )
@@ -257,139 +289,5 @@ describe('countersign hook', () => {
     }
     const fastest = (...argv: string[]) => Math.min(...Array.from({ length: 8 }, () => took(...argv)))
     expect(fastest(COMMAND, 'hook') - fastest('-e', '0')).toBeLessThan(100)
-  })
-})
-
-describe('countersign hook install', () => {
-  const install = async (argv: string[], version = '2.1.332 (Claude Code)', action = 'install') => {
-    await mkdir(join(folder, 'bin'), { recursive: true })
-    const claude = join(folder, 'bin', 'claude')
-    await writeFile(claude, `#!/bin/sh\necho '${version}'\n`)
-    await chmod(claude, 0o755)
-    const env = { HOME: folder, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
-    return startCaller(['hook', action, ...argv], { cwd: folder, env }).ended
-  }
-  const settings = async (path = '.claude/settings.json') =>
-    JSON.parse(await readFile(join(folder, path), 'utf8'))
-  const hook = {
-    type: 'command',
-    command: expect.stringMatching(/countersign\.js' hook --deadline 570 \|\| \{ echo '.*' >&2; exit 2; \}$/),
-    timeout: 600,
-    onFailure: 'block',
-    statusMessage: expect.any(String),
-  }
-
-  it('writes a hook that blocks, keeps all else, and is taken out again', async () => {
-    const other = { matcher: 'Read', hooks: [{ type: 'command', command: 'other' }] }
-    const before = { model: 'x', hooks: { PreToolUse: [other], Stop: [other] } }
-    await mkdir(join(folder, '.claude'))
-    const path = join(folder, '.claude/settings.json')
-    await writeFile(path, JSON.stringify(before), { mode: 0o640 })
-    for (let times = 0; times < 2; times++) {
-      expect(await install(['--matcher', 'Bash'])).toMatchObject({ code: 0, err: '' })
-      expect(await settings()).toEqual({
-        model: 'x',
-        hooks: { PreToolUse: [other, { matcher: 'Bash', hooks: [hook] }], Stop: [other] },
-      })
-    }
-    expect((await install([], '', 'uninstall')).code).toBe(0)
-    expect(await settings()).toEqual(before)
-    expect(spawnSync('stat', ['-c', '%a', path], { encoding: 'utf8' }).stdout.trim()).toBe('640')
-  })
-
-  it('writes for the user, for the other event, and for Codex, which it says cannot fail closed', async () => {
-    expect((await install(['--user', '--event', 'PermissionRequest'])).code).toBe(0)
-    expect(await settings()).toMatchObject({ hooks: { PermissionRequest: [{ hooks: [hook] }] } })
-    expect(await install(['--codex'])).toMatchObject({
-      code: 20,
-      err: expect.stringContaining('cannot fail closed'),
-    })
-    const told = await install(['--codex', '--force'])
-    expect(told).toMatchObject({ code: 0, err: expect.stringContaining('cannot fail closed') })
-    const { onFailure: _, ...plain } = hook
-    expect((await settings('.codex/hooks.json')).hooks.PreToolUse[0].hooks).toEqual([plain])
-    expect((await install(['--codex'], '', 'uninstall')).code).toBe(0)
-    expect(await settings('.codex/hooks.json')).toEqual({})
-  })
-
-  it.each<[string, string[], string, string, RegExp]>([
-    [
-      'a version that cannot fail closed',
-      [],
-      '2.1.294 (Claude Code)',
-      '',
-      /runs the call when a hook.*this is 2\.1\.294/,
-    ],
-    ['an unknown version', [], 'dev', '', /did not say which version/],
-    ['settings that are no JSON', [], '2.1.295', '{,}', /no settings as JSON/],
-    ['settings that are no object', [], '2.1.295', '[]', /no settings as JSON/],
-    ['settings that switch hooks off', [], '2.1.295', '{"disableAllHooks":true}', /disableAllHooks/],
-    ['hooks that are no list', [], '2.1.295', '{"hooks":{"PreToolUse":{"odd":1}}}', /no settings as JSON/],
-    ['another event', ['--event', 'Stop'], '2.1.295', '', /--event must be/],
-    ['an argument', ['here'], '2.1.295', '', /takes options only/],
-  ])('refuses %s, and writes nothing', async (_, argv, version, text, words) => {
-    await mkdir(join(folder, '.claude'))
-    if (text !== '') await writeFile(join(folder, '.claude/settings.json'), text)
-    expect(await install(argv, version)).toMatchObject({
-      code: 20,
-      out: '',
-      err: expect.stringMatching(words),
-    })
-    expect(await readFile(join(folder, '.claude/settings.json'), 'utf8').catch(() => '')).toBe(text)
-  })
-
-  it.each([
-    ['2.1.295 (Claude Code)', true],
-    ['2.2.0', true],
-    ['3.0.0-beta.1', true],
-    ['2.1.294 (Claude Code)', false],
-    ['2.0.999', false],
-    ['1.9.400', false],
-    ['dev', false],
-    ['', false],
-    [null, false],
-  ])('knows that version %j fails closed: %j', (version, closed) => {
-    expect(gapOf(version) === undefined).toBe(closed)
-  })
-
-  it('refuses where other settings of this folder switch hooks off', async () => {
-    await mkdir(join(folder, '.claude'))
-    await writeFile(join(folder, '.claude/settings.local.json'), '{"disableAllHooks":true}')
-    expect(await install(['--user'])).toMatchObject({
-      code: 20,
-      err: expect.stringContaining('settings.local.json sets disableAllHooks'),
-    })
-  })
-
-  it('installs for an older version if told, and shows without writing', async () => {
-    expect((await install(['--force'], '2.0.9')).err).toMatch(/runs the call when a hook/)
-    expect(await settings()).toMatchObject({ hooks: { PreToolUse: [{ hooks: [hook] }] } })
-    const shown = await install(['--dry-run', '--matcher', 'Bash'])
-    expect(JSON.parse(shown.out)).toMatchObject({
-      hooks: { PreToolUse: [{ matcher: 'Bash', hooks: [hook] }] },
-    })
-    expect((await settings()).hooks.PreToolUse[0].matcher).not.toBe('Bash')
-  })
-
-  it('what it installs denies with a reason even if the program is killed or gone', async () => {
-    expect((await install([])).code).toBe(0)
-    const { command } = (await settings()).hooks.PreToolUse[0].hooks[0]
-    const run = (shell: string) => {
-      const env = { HOME: folder, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: key }
-      return startCaller({ shell }, { cwd: folder, env, input: JSON.stringify(bash('npm publish')) })
-    }
-    const approved = run(command)
-    await service.decide(await asked(), 'approved')
-    expect(await approved.ended).toMatchObject(allowed)
-    const killed = run(command.replace(/^.*(?= hook)/, "sh -c 'kill -KILL $$'"))
-    expect(await killed.ended).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('did not allow this call'),
-    })
-    const gone = run(command.replace('countersign.js', 'gone.js'))
-    expect(await gone.ended).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('did not allow this call'),
-    })
   })
 })
