@@ -99,12 +99,13 @@ export function countdown(expires_at: string, look: string) {
 }
 
 function marksOf(request: PendingRequest): HTMLElement[] {
-  const { high_impact, requested_by, quorum, action } = request
+  const { high_impact, requested_by, quorum, action, attachments } = request
   return [
     ...(high_impact ? [el('span', { class: 'badge high-impact' }, 'High impact')] : []),
     ...(requested_by.key_revoked === true ? [tag('Key revoked', 'severe')] : []),
     ...warningNames(action).map((name) => tag(name, 'warn')),
     ...(quorum.needed > 1 && quorum.approved > 0 ? [approvals(quorum)] : []),
+    ...(attachments ? [tag(attachments === 1 ? '1 attachment' : `${attachments} attachments`)] : []),
     ...(canDecide(request) ? [] : [tag(request.held ? 'Held' : 'You cannot confirm it', 'warn')]),
   ]
 }

@@ -85,7 +85,7 @@ describeInBrowser('text that a caller chose', () => {
       const requested_by = { ...samplePending().requested_by, account_name: 'Other' }
       const expires_at = new Date(Date.now() + 86_400_000).toISOString()
       suite.server().state.pending = [
-        samplePending({ action, quorum }),
+        samplePending({ action, quorum, attachments: 3 }),
         samplePending({ id: 'req_2', requested_by, expires_at, may_decide: false }),
       ]
       await page.goto('/')
@@ -104,7 +104,7 @@ describeInBrowser('text that a caller chose', () => {
       const { key_name, account_name } = samplePending().requested_by
       const asker = `${key_name} · ${account_name}`
       const warnings = ['Hidden characters', 'Look-alike letters', 'Encoded address']
-      const marks = ['High impact', ...warnings, '1 of 2 approvals']
+      const marks = ['High impact', ...warnings, '1 of 2 approvals', '3 attachments']
       expect(about).toEqual([...marks, asker])
     },
   )

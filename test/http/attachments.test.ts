@@ -118,6 +118,27 @@ describe('attachments of a request', () => {
     expect(await review((await create({})).body.id)).not.toHaveProperty('attachments')
   })
 
+  it('are listed at the request, and counted in the inbox', async () => {
+    const listed = [
+      { name: 'a.txt', kind: 'text', sha256: sha256(BEFORE.text), bytes: 7 },
+      { name: 'b.txt', kind: 'diff', sha256: sha256(AFTER.text), bytes: 7, base: 'a.txt' },
+    ]
+    const id = await ask(setting, { attachments: [BEFORE, AFTER] })
+    const none = await ask(setting)
+    const { data } = (await setting.owner.browser.get('/api/v1/me/pending?limit=100')).body
+    const counted = (one: string) => data.find((row: Any) => row.id === one)?.attachments
+    expect([counted(id), counted(none)]).toEqual([2, undefined])
+    expect([(await read(id)).attachments, await read(none)]).toEqual([
+      listed,
+      expect.not.objectContaining({ attachments: expect.anything() }),
+    ])
+    expectStatus(await bytesOf(id, 0), 200)
+    expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    expect((await read(id)).attachments).toEqual(listed)
+    const all: Any = await (await callWithKey(service, setting.key, '?limit=100')).json()
+    expect(all.data.find((row: Any) => row.id === id).attachments).toEqual(listed)
+  })
+
   it('count for Idempotency-Key and reuse', async () => {
     const made = async (attachments: object[]) => (await create({ reuse: 'open', attachments })).body
     const first = await made([BEFORE])

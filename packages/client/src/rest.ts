@@ -97,7 +97,8 @@ export interface Schemas {
   /** A request; its fields depend on its status. */
   Approval: Schemas["PendingApproval"] | Schemas["ApprovedApproval"] | Schemas["RejectedApproval"] | Schemas["ExpiredApproval"]
   /** There is no decision yet. */
-  PendingApproval: { id: Schemas["Id.req"]; action: string; status: "pending"; context: Schemas["Context"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; use_within_seconds?: Schemas["UseWithin"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
+  PendingApproval: { id: Schemas["Id.req"]; action: string; status: "pending"; context: Schemas["Context"]; attachments?: Schemas["Attachments"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; review_url: Schemas["ReviewUrl"]; use_within_seconds?: Schemas["UseWithin"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
+  Attachments: readonly ({ name: string; kind: "text" | "diff" | "image" | "file"; sha256: string; bytes: number; base?: string })[]
   /** Seconds from the decision in which an approval can be used. */
   UseWithin: number
   /** As it was sent. */
@@ -105,7 +106,7 @@ export interface Schemas {
   /** Only for requests made with a sandbox key. */
   SandboxMark: true
   /** Approved, with its receipt. */
-  ApprovedApproval: { id: Schemas["Id.req"]; action: string; status: "approved"; context: Schemas["Context"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decision: Schemas["Decision"]; use_within_seconds?: Schemas["UseWithin"]; consumed_at?: Schemas["Time"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
+  ApprovedApproval: { id: Schemas["Id.req"]; action: string; status: "approved"; context: Schemas["Context"]; attachments?: Schemas["Attachments"]; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decision: Schemas["Decision"]; use_within_seconds?: Schemas["UseWithin"]; consumed_at?: Schemas["Time"]; notify?: Schemas["Notify"]; sandbox?: Schemas["SandboxMark"]; erased_at?: Schemas["Time"] }
   /** A signed receipt; check it with `countersign verify` or any Ed25519 library. */
   Decision: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; signed_payload: string; signature: string; public_key_id: Schemas["SigningKeyId"]; decided_at: Schemas["Time"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; comment: string | null; intent?: string; votes?: readonly (Schemas["SignedVote"])[] }
   /** How presence was proved; `sandbox`: no person decided. */
@@ -138,7 +139,7 @@ export interface Schemas {
   /** RFC 7517 key set. Old keys stay in it, so old receipts can always be verified. */
   JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: Schemas["SigningKeyId"]; purpose: "decision" | "decision-sandbox"; nbf: number; exp?: number; revoked_at?: number })[]; restores?: readonly ({ copied_at: number; restored_at: number })[] }
   PendingRequests: { data: readonly (Schemas["PendingRequest"])[]; next_cursor: Schemas["NextCursor"] }
-  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; may_decide: boolean; held?: true; methods: readonly ("passkey" | "totp")[] }
+  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; attachments?: number; may_decide: boolean; held?: true; methods: readonly ("passkey" | "totp")[] }
   /** The approver for whom the signed-in person would decide, as their delegate. */
   Principal: { name: string; approver: Schemas["ApproverReference"]; delegate: Schemas["ApproverReference"] }
   /** How many must approve, and how many have. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ATTACHMENT_KINDS } from '../../domain/attachment.ts'
 import { type ApprovalRequest, contextOf } from '../../domain/request.ts'
 import { decisionAnswer, presentDecision } from './decision.ts'
 import {
@@ -6,6 +7,7 @@ import {
   actionField,
   contextField,
   erasedField,
+  hexField,
   idField,
   reviewUrl,
   reviewUrlField,
@@ -22,6 +24,16 @@ const times = { created_at: timeField, expires_at: timeField }
 const notifyField = z
   .union([z.strictObject({ channel: z.string() }), z.strictObject({ member: z.string() })])
   .meta({ id: 'Notify', description: 'As it was sent.', example: { channel: '#deploys' } })
+
+export const attachmentFacts = z.strictObject({
+  name: z.string(),
+  kind: z.enum(ATTACHMENT_KINDS),
+  sha256: hexField,
+  bytes: z.int(),
+  base: z.string().optional(),
+})
+
+const attachmentsField = z.array(attachmentFacts).meta({ id: 'Attachments' })
 
 /** Fields that are there only where the caller or its key made them so. */
 const mark = {
@@ -55,6 +67,7 @@ export const requestAnswer = z
         ...head,
         status: z.literal('pending'),
         context: contextField,
+        attachments: attachmentsField.optional(),
         ...times,
         review_url: reviewUrlField,
         use_within_seconds: useWithinField.optional(),
@@ -66,6 +79,7 @@ export const requestAnswer = z
         ...head,
         status: z.literal('approved'),
         context: contextField,
+        attachments: attachmentsField.optional(),
         ...times,
         decision: decisionAnswer,
         use_within_seconds: useWithinField.optional(),
@@ -82,7 +96,7 @@ export const requestAnswer = z
 
 /** Presents a request by its status: rejected without context and times, expired without context (interface, endpoint 2). */
 export function presentRequest(request: ApprovalRequest, baseUrl: string): Answer<typeof requestAnswer> {
-  const { id, status, action, use_within_seconds } = request
+  const { id, status, action, use_within_seconds, attachments } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
   const mark = {
     notify: presentNotify(request),
@@ -92,7 +106,7 @@ export function presentRequest(request: ApprovalRequest, baseUrl: string): Answe
   switch (status) {
     case 'pending':
       return {
-        ...{ id, status, action, context: contextOf(request), ...times },
+        ...{ id, status, action, context: contextOf(request), attachments, ...times },
         review_url: reviewUrl(baseUrl, id),
         use_within_seconds,
         ...mark,
@@ -105,6 +119,7 @@ export function presentRequest(request: ApprovalRequest, baseUrl: string): Answe
         status,
         action,
         context: contextOf(request),
+        attachments,
         ...times,
         decision,
         use_within_seconds,

@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { ATTACHMENT_KINDS, statedAttachments } from '../../domain/attachment.ts'
+import { statedAttachments } from '../../domain/attachment.ts'
 import { differences } from '../../domain/differences.ts'
 import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
 import { COMMENT_LENGTH, commentFault } from '../../domain/text-check.ts'
 import type { User } from '../../domain/user.ts'
 import type { Review } from '../../domain/views.ts'
+import { attachmentFacts } from './approval.ts'
 import {
   commentField,
   decisionAnswer,
@@ -134,12 +135,7 @@ const reversibilityField = z.enum(REVERSIBILITIES).meta({ description: 'As the c
 
 const attachmentsField = z
   .array(
-    z.strictObject({
-      name: z.string(),
-      kind: z.enum(ATTACHMENT_KINDS),
-      sha256: hexField,
-      bytes: z.int(),
-      base: z.string().optional(),
+    attachmentFacts.extend({
       opened: z.boolean().meta({ description: 'This person fetched it from the service.' }),
     }),
   )

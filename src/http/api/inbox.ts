@@ -44,6 +44,7 @@ const pendingRequest = z
     expires_at: timeField,
     on_behalf_of: principalAnswer.nullable(),
     quorum: quorumField,
+    attachments: z.int().optional().meta({ description: 'How many it has, if any.' }),
     may_decide: z
       .boolean()
       .meta({ description: 'False: the person lacks the required factor, or it is held.' }),
@@ -64,6 +65,7 @@ export function presentWaiting(
     requested_by: presentAsker(waiting),
     on_behalf_of: presentPrincipal(onBehalfOf, person),
     quorum: presentQuorum(request),
+    attachments: request.attachments?.length,
     // A request in the inbox still lacks this person's vote, so only a hold or a missing factor can prevent it.
     may_decide: methods.length > 0,
     methods,
