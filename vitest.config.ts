@@ -8,7 +8,7 @@ import { readSuite } from './test/support/projects.ts'
 const suite = readSuite(import.meta.dirname)
 const full = process.env.TEST_SIZE === 'full'
 /** The clients have a suite of their own (`npm run test:packages`): they drive the service from outside, and wait much. */
-const PACKAGES = ['packages/client/test/**/*.test.ts', 'test/python/**/*.test.ts']
+const PACKAGES = ['packages/client/test/**/*.test.ts', 'test/python/**/*.test.ts', 'test/agents/**/*.test.ts']
 const ofPackages = process.env.SUITE === 'packages'
 // The long run is of the files that have a size: the others do the same in either.
 const include = full ? suite.sized : ofPackages ? PACKAGES : ['{,embedded-mongo/}test/**/*.test.ts']

@@ -2,11 +2,16 @@ import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** What becomes of one call: `lose` and `cut` after the service did what it was asked, the rest before it heard of it. */
+/**
+ * What becomes of one call: `lose`, `cut`, `hang` and a function, which changes the answer, after the service did what it was
+ * asked; the rest before it heard of it.
+ */
 export type Mishap =
   | 'lose'
   | 'cut'
+  | 'hang'
   | 'never'
+  | ((answer: string) => string)
   | { status: number; headers?: Record<string, string>; body: string }
 
 /** What a proxy says. */
@@ -68,6 +73,8 @@ export async function startBadNetwork(target: string): Promise<BadNetwork> {
     const onward = request(new URL(path, target), { method, headers, agent: false }, async (answer) => {
       const whole = await buffer(answer).catch(() => undefined)
       if (whole === undefined || mishap === 'lose') return void response.destroy()
+      if (mishap === 'hang') return
+      if (typeof mishap === 'function') return void response.end(mishap(whole.toString()))
       response.writeHead(answer.statusCode ?? 0, answer.headers)
       if (mishap === 'cut') return cutShort(response, whole)
       response.end(whole)
