@@ -1,5 +1,6 @@
 // Questions with the idempotency key by which every client, in whatever language, must ask them: the SHA-256 of the RFC 8785 text of
-// [run, call, {action, context}], in base64url.
+// [run, call, {action, context}], in base64url; with attachments, of [run, call, {action, context, attachments}], where each of these is
+// its name, the SHA-256 of its content in hex, and its base if it has one.
 import { createHash } from 'node:crypto'
 
 const pair = ['run-1', 'call-1']
@@ -57,6 +58,16 @@ const NUMBERS = [
   1000000.5,
 ]
 
+const ATTACHED = {
+  'a text as an attachment': [{ name: 'config.yaml', text: 'replicas: 2\n' }],
+  'an attachment with a base, and an empty one': [
+    { name: 'new', text: 'ä\r\n\u{1f600}', base: 'old' },
+    { name: 'old', text: '' },
+  ],
+  'bytes as an attachment, not shown': [{ name: 'a.bin', base64: 'AP+A', type: 'file' }],
+  'an empty list of attachments': [],
+}
+
 /** @param canonicalize of the service: RFC 8785 */
 export function questionVectors(canonicalize) {
   const asked = [
@@ -74,12 +85,20 @@ export function questionVectors(canonicalize) {
       context: {},
     },
     { about: 'run and call are not joined', for: ['run-1call', '-1'], action: 'Pay', context: {} },
+    ...Object.entries(ATTACHED).map(([about, attachments]) => ({
+      ...{ about, for: pair, action: 'Write', context: { path: 'config.yaml' }, attachments },
+    })),
     { about: 'an action of other scripts', for: pair, action: 'Überweisen an 株式会社 🙂', context: {} },
   ]
   return asked.map((one) => ({ ...one, key: keyOf(canonicalize, one) }))
 }
 
-function keyOf(canonicalize, { for: names, action, context }) {
-  const text = canonicalize([...names, { action, context }])
+function keyOf(canonicalize, { for: names, action, context, attachments = [] }) {
+  const hashed = attachments.map(({ name, text, base64, base }) => {
+    const content = text === undefined ? Buffer.from(base64, 'base64') : text
+    return { name, sha256: createHash('sha256').update(content).digest('hex'), ...(base && { base }) }
+  })
+  const about = { action, context, ...(hashed.length > 0 && { attachments: hashed }) }
+  const text = canonicalize([...names, about])
   return createHash('sha256').update(text, 'utf8').digest('base64url')
 }

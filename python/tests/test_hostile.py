@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from countersign import (
     Approved,
+    Attachment,
     Countersign,
     Mismatch,
     Outcome,
@@ -376,4 +377,54 @@ class Guarded(Hostile):
             pay(amount)
         self.assertEqual(len(self.requests()), 2)
 
+    def test_attachments_are_compared_when_the_approval_is_used(self) -> None:
+        disk = {"now": "replicas: 2\n", "picture": "\xff"}
+        written: List[str] = []
 
+        def attachments(path: str, text: str) -> List[Attachment]:
+            return [
+                Attachment("today", disk["now"]),
+                Attachment(path, text, base="today"),
+                Attachment("plan.bin", bytes=disk["picture"].encode("latin-1")),
+            ]
+
+        write: Run = self.client().guard(
+            lambda path, text: written.append(text),
+            action="Write {path}",
+            context=lambda path, text: {"path": path},
+            attachments=attachments,
+            for_=("r", "c"),
+        )
+        done = InThread(lambda: write("config.yaml", "replicas: 20 ü\n"))
+        id = self.asked()
+        self.assertEqual(
+            [(one["name"], one["kind"], one["bytes"]) for one in self.requests()[0]["attachments"]],
+            [("today", "text", 12), ("config.yaml", "diff", 16), ("plan.bin", "file", 1)],
+        )
+        disk["picture"] = "\xfe"
+        self.decide(id)
+        error = done.error()
+        assert isinstance(error, Mismatch)
+        self.assertEqual((error.field, written), ("attachments_sha256", []))
+        disk["picture"] = "\xff"
+        write("config.yaml", "replicas: 20 ü\n")
+        self.assertEqual((written, len(self.requests())), (["replicas: 20 ü\n"], 1))
+
+    def test_a_later_process_knows_the_attachments(self) -> None:
+        def ask(text: str) -> str:
+            attachments = [Attachment("a", text)]
+            pending = self.client().ask("Write", for_=("r", "c"), attachments=attachments, within_seconds=0)
+            assert pending.status == "pending"
+            return pending.resume
+
+        resume, other = ask("one"), ask("two")
+        id, _, _ = resume.partition(".")
+        self.decide(id)
+        with self.assertRaises(Mismatch):
+            self.client().resume(id + other[-44:])
+        outcome = self.client().resume(resume)
+        assert outcome.status == "approved"
+        for attachments in ([], [Attachment("a", "two")]):
+            with self.assertRaises(Mismatch):
+                outcome.use(attachments=attachments)
+        self.assertEqual(outcome.use(attachments=[Attachment("a", bytes=b"one")]).id, id)

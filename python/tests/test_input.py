@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import decimal
 import enum
@@ -11,10 +12,10 @@ import pathlib
 import threading
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import countersign
-from countersign import Approved, Countersign, HttpAnswer, HttpCall, Invalid, Unreachable
+from countersign import Approved, Attachment, Countersign, HttpAnswer, HttpCall, Invalid, Unreachable
 from countersign._json import parse_json
 
 VECTORS = pathlib.Path(__file__).parents[2] / "test" / "vectors"
@@ -31,6 +32,10 @@ def unsent() -> Tuple[Countersign, List[HttpCall]]:
 
     url = "https://approvals.example.com/"
     return Countersign(url, KEY, transport=transport, unreachable_after_seconds=0), calls
+
+
+def decoded(text: Optional[str]) -> Optional[bytes]:
+    return None if text is None else base64.b64decode(text)
 
 
 class Money(enum.IntEnum):
@@ -86,6 +91,13 @@ class Input(unittest.TestCase):
             ("an empty action", asked(action="")),
             ("a context that is a list", asked(context=[1])),
             ("a context that is a text", asked(context="all")),
+            ("attachments that are no list", asked(attachments="config.yaml")),
+            ("an attachment that is a dict", asked(attachments=[{"name": "a", "text": ""}])),
+            ("an attachment without content", asked(attachments=[Attachment("a")])),
+            ("an attachment of two contents", asked(attachments=[Attachment("a", "", b"")])),
+            ("an attachment of bytes as text", asked(attachments=[Attachment("a", b"")])),  # type: ignore[arg-type]
+            ("attachments among the fields", asked(fields={"attachments": []})),
+            ("a guard whose attachments are no function", guarded(attachments=[])),
             ("a time that is no number", asked(within_seconds=math.nan)),
             ("a negative time", asked(within_seconds=-1)),
             ("a time in words", asked(within_seconds="soon")),
@@ -126,19 +138,23 @@ class Input(unittest.TestCase):
     def test_an_outcome_is_neither_true_nor_false(self) -> None:
         for outcome in (
             countersign.WasRejected("req_1", None),
-            Approved("req_1", "Pay", {}, {}, lambda within: None),
+            Approved("req_1", "Pay", {}, {}, lambda within, attachments: None),
         ):
             with self.assertRaises(TypeError):
                 bool(outcome)
 
     def test_asks_as_the_client_in_typescript_does(self) -> None:
         questions = parse_json((VECTORS / "idempotency" / "questions.json").read_text("utf-8"))
-        self.assertGreaterEqual(len(questions), 40)
+        self.assertGreaterEqual(len(questions), 44)
         for one in questions:
             with self.subTest(one["about"]):
                 client, calls = unsent()
+                given = [
+                    Attachment(of["name"], of.get("text"), decoded(of.get("base64")), of.get("base"), of.get("type"))
+                    for of in one.get("attachments", [])
+                ]
                 with self.assertRaises(Unreachable):
-                    client.ask(one["action"], one["context"], for_=tuple(one["for"]))
+                    client.ask(one["action"], one["context"], for_=tuple(one["for"]), attachments=given)
                 self.assertEqual(calls[0].headers["idempotency-key"], one["key"])
 
     def test_the_key_is_in_no_text(self) -> None:

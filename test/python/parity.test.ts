@@ -17,6 +17,7 @@ const SPELT: Readonly<Record<string, string>> = {
   ToolOptions: 'Countersign.tool',
   CallOptions: 'Countersign.call',
   Approval: 'Approved',
+  UseOptions: 'Approved.use',
   // Python does not type the operations of openapi.json.
   Operations: 'Countersign.call',
   Schemas: 'Countersign.call',
@@ -32,7 +33,7 @@ const OPTIONS: Readonly<Record<string, string | undefined>> = {
 
 /** Names that only Python needs: the second client, a class for each outcome, the types of `transport`, and the decorator. */
 const ONLY_PYTHON =
-  /^(Async[\w.]+|Was\w+|HasExpired|IsPending|Http(Call|Answer)|Transport|(Async)?Countersign\.requires_approval)$/
+  /^(Async[\w.]+|Approved\.__init__|Was\w+|HasExpired|IsPending|Http(Call|Answer)|Transport|(Async)?Countersign\.requires_approval)$/
 
 const LIST = `
 import inspect, json, countersign
@@ -40,7 +41,7 @@ found = {}
 for name in countersign.__all__:
     value = getattr(countersign, name)
     found[name] = sorted(inspect.signature(value).parameters) if inspect.isclass(value) else []
-    if name.endswith("Countersign"):
+    if name.endswith(("Countersign", "Approved")):
         for method, run in inspect.getmembers(value, inspect.isfunction):
             if not method.startswith("_") or method == "__init__":
                 found[f"{name}.{method}"] = sorted(inspect.signature(run).parameters)
@@ -63,9 +64,11 @@ it.skipIf(!hasPython)('every public name of one client exists in the other', asy
   expect(more.filter((name) => !ONLY_PYTHON.test(name))).toEqual([])
   // Both clients of Python are one surface.
   for (const [name, parameters] of Object.entries(python))
-    if (/^Countersign(\.|$)/.test(name)) expect(python[`Async${name}`]).toEqual(parameters)
+    if (/^(Countersign|Approved)(\.|$)/.test(name)) expect(python[`Async${name}`]).toEqual(parameters)
 
+  expect(python.Attachment).toEqual(members('attachments', 'Attachment').sort())
   const options: [method: string, names: string[]][] = [
+    ['Approved.use', [...members('ask', 'UseOptions'), ...members('ask', 'Patience')]],
     ['__init__', members('client', 'ClientOptions')],
     ['ask', [...members('ask', 'Question'), ...members('ask', 'AskOptions'), ...members('ask', 'Patience')]],
     ['resume', ['handle', ...members('ask', 'Patience')]],
@@ -87,10 +90,8 @@ it.skipIf(!hasPython)('every public name of one client exists in the other', asy
   ]
   for (const [method, names] of options) {
     const spelt = names.flatMap((name) => (name in OPTIONS ? (OPTIONS[name] ?? []) : snake(name)))
-    expect([method, python[`Countersign.${method}`]]).toEqual([
-      method,
-      [...new Set(['self', ...spelt])].sort(),
-    ])
+    const whole = method.includes('.') ? method : `Countersign.${method}`
+    expect([method, python[whole]]).toEqual([method, [...new Set(['self', ...spelt])].sort()])
   }
 })
 

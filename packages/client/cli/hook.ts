@@ -3,10 +3,10 @@ import { isAbsolute } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { insist, isText } from '../src/ask.ts'
+import type { Attachment } from '../src/attachments.ts'
 import { countersign } from '../src/client.ts'
 import { CountersignError, Invalid } from '../src/errors.ts'
 import { copyJson, type Json, type JsonObject } from '../src/json.ts'
-import type { Schemas } from '../src/rest.ts'
 import { readCredentials } from './credentials.ts'
 import { hashNamedFiles } from './named-files.ts'
 
@@ -73,22 +73,19 @@ export async function runHook(argv: string[]): Promise<number> {
 
 /** Asks, waits, and uses the approval of exactly this call. @returns the id of the request. @throws for all else */
 async function approve(call: Call, deadline: number): Promise<string> {
-  const { attachments, ...asked } = describeCall(call)
+  const asked = describeCall(call)
   const client = countersign({ ...readCredentials(), unreachableAfterSeconds: deadline })
   const outcome = await client.ask({
     ...asked,
     // The repeat of a call, by another process, joins the request that is still open.
     for: [randomUUID(), 'hook'],
-    fields: { reuse: 'open', use_within_seconds: USE_WITHIN_SECONDS, ...(attachments && { attachments }) },
+    fields: { reuse: 'open', use_within_seconds: USE_WITHIN_SECONDS },
     withinSeconds: Math.max(0, deadline - performance.now() / 1000),
   })
   const approval = insist(outcome)
   // A host that ended the call leaves this process behind; the approval is for the call's repeat.
   if (process.ppid !== HOST) throw new Invalid('the host has ended the call. Repeat the same call.')
-  const unchanged = () => {
-    const { attachments: _, ...now } = describeCall(call)
-    return JSON.stringify(now) === JSON.stringify(asked)
-  }
+  const unchanged = () => JSON.stringify(describeCall(call)) === JSON.stringify(asked)
   if (unchanged()) {
     await approval.use({ withinSeconds: GRACE })
     // Once more: using it took a moment.
@@ -134,7 +131,7 @@ const LONGEST_IN_ALL = 1024 * 1024
 const MOST_ATTACHED = 10
 
 /** A long text of a call, to be read on the page; with `base` as the change of another one. */
-type Attached = Schemas['Attachment'] & { text: string }
+type Attached = Attachment & { text: string }
 
 /** What a person is asked about a call. */
 interface Described {

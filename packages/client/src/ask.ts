@@ -1,3 +1,4 @@
+import { type Attachment, attach, type Hashed } from './attachments.ts'
 import {
   Expired,
   Invalid,
@@ -10,7 +11,7 @@ import {
   used,
   Withdrawn,
 } from './errors.ts'
-import { copyJson, digest, type Json, type JsonObject } from './json.ts'
+import { copyJson, digest, type JsonObject } from './json.ts'
 import type { Schemas } from './rest.ts'
 import { type Body, type Limits, now, type Peer, send, sleep } from './send.ts'
 
@@ -42,7 +43,7 @@ export interface AskOptions extends Patience {
   /** Seconds until the request expires, 60 to 604,800. The same for every ask of one run and call: never a remaining time. */
   ttlSeconds?: number | undefined
   /** Further fields of the request, as in the service's reference. */
-  fields?: Omit<Schemas['CreateRequest'], 'action' | 'context' | 'ttl_seconds'> | undefined
+  fields?: Omit<Schemas['CreateRequest'], 'action' | 'context' | 'ttl_seconds' | 'attachments'> | undefined
   /** Called once the request is there, before the wait: for which it costs a call more. */
   onAsked?: ((asked: Asked) => void) | undefined
 }
@@ -52,6 +53,13 @@ export interface Question extends AskOptions {
   action: string
   /** The particulars; shown in full, and compared when the approval is used. */
   context?: Readonly<Record<string, unknown>> | undefined
+  /** What is too long for the context, such as a file to be written; compared by hash when the approval is used. */
+  attachments?: readonly Attachment[] | undefined
+}
+
+export interface UseOptions extends Patience {
+  /** What is about to be used, where it is read anew: refused unless it is what was approved, in the same order. */
+  attachments?: readonly Attachment[] | undefined
 }
 
 /** An approval, used up. */
@@ -74,7 +82,7 @@ export interface Approval {
    * Uses the approval, once. Call it last before acting, and act only if it returns.
    * @throws Used, Mismatch, Sandbox, Expired, Refused; Unreachable, after which it may be called again
    */
-  use(limits?: Patience): Promise<Use>
+  use(options?: UseOptions): Promise<Use>
 }
 
 /** What became of a request. There is no boolean to mistake: only `approved` has `use`. */
@@ -86,7 +94,7 @@ export type Outcome =
   | { status: 'used'; id: string; at: string }
   | { status: 'pending'; id: string; reviewUrl: string; resume: string }
 
-/** A request that is being waited for; `content` is the digest of the action and context that it must have. */
+/** A request that is being waited for; `content` is the digest of what it must be about. */
 interface Open extends Limits {
   id: string
   content: string | undefined
@@ -96,22 +104,28 @@ const API = '/api/v1/approvals/'
 
 /** Asks a person, and waits. @throws Invalid, Sandbox, Refused, Unreachable, Mismatch, or the signal's reason */
 export async function ask(peer: Approvals, question: Question): Promise<Outcome> {
-  const { action, ttlSeconds, fields, onAsked, for: names, context = {} } = question
+  const { action, ttlSeconds, fields, onAsked, for: names, context = {}, attachments = [] } = question
   // Without the caller's own names, two calls would share one answer.
   if (!Array.isArray(names) || names.length !== 2 || !names.every(isText))
     throw new Invalid('`for` must be [run, call], two texts that name this run and this call in it.')
   if (!isText(action) || Object(context) !== context || Array.isArray(context))
     throw new Invalid('the action must be a text, and the context an object.')
-  const asked = copyJson({ action, context }, 'the request')
-  const once = await digest([...names, asked])
+  // By which no hash would be compared.
+  if (Object(fields).attachments) throw new Invalid('`attachments` are no field, but an option of their own.')
+  const content = { action, context }
+  const copy = copyJson({ ...fields, ttl_seconds: ttlSeconds, ...content }, 'the request') as JsonObject
   const limits = limitsOf(question)
-  const body = copyJson({ ...fields, ttl_seconds: ttlSeconds, action, context }, 'the request')
+  const attached = await attach(attachments)
+  const about = aboutOf(copy, attached)
+  const once = await digest([...names, about])
   const since = now()
+  const sent = attached.map(({ sha256: _, ...one }) => one)
+  const body = { ...copy, attachments: sent[0] && sent }
   const call = { path: `${API}request`, wait: onAsked ? undefined : '?wait=', body, once }
   const made = await send(peer, limits, call).catch((error) => {
     throw namedFor(error)
   })
-  const open = { ...limits, id: String(made.id ?? made.request_id), content: await digest(asked) }
+  const open = { ...limits, id: String(made.id ?? made.request_id), content: await digest(about) }
   checkSandbox(peer, made, open.id)
   onAsked?.({ id: open.id, reviewUrl: reviewUrl(peer, made, open) })
   return wait(peer, open, since, made.approval)
@@ -201,44 +215,65 @@ async function outcomeOf(peer: Approvals, read: Body, open: Open): Promise<Outco
   if (status === 'rejected') return { status, id, comment: answer.decision.comment }
   if (status === 'expired') return { status: answer.cancelled ? 'withdrawn' : status, id }
   if (status !== 'approved' && status !== 'pending') throw unreachable(`it answers ${status}`, id)
-  const context = copyJson(answer.context, 'the context') as JsonObject
-  const found = await digest({ action, context })
+  const { attachments = [] } = answer
+  const about = aboutOf(answer, attachments)
+  const found = await digest(about)
   if (content && found !== content) throw mismatch(id)
   if (status === 'pending')
     return { status, id, reviewUrl: reviewUrl(peer, read, open), resume: `${id}.${found}` }
   if (answer.consumed_at) return { status: 'used', id, at: answer.consumed_at }
-  return { status, id, action, context, receipt: answer, use: useOnce(peer, id, { action, context }, signal) }
+  const context = about.context as JsonObject
+  const use = useOnce(peer, id, { action, context }, attachments, signal)
+  return { status, id, action, context, receipt: answer, use }
+}
+
+/** What a request is found and recognised by. */
+function aboutOf(
+  { action, context }: Readonly<Record<string, unknown>>,
+  attached: readonly Hashed[],
+): JsonObject {
+  const attachments = attached[0] && attached.map(({ name, sha256, base }) => ({ name, sha256, base }))
+  return copyJson({ action, context, attachments }, 'the request') as JsonObject
 }
 
 /** At most one call of what it returns succeeds, and in all processes together at most one for each approval. */
 function useOnce(
   peer: Approvals,
   id: string,
-  content: Json,
+  content: object,
+  approved: readonly Hashed[],
   asking: AbortSignal | undefined,
 ): Approval['use'] {
   // Drawn anew for each outcome: a repeat after a lost answer gets that answer, and another process never does.
   const once = crypto.randomUUID()
-  const body = { ...Object(content), refuse_sandbox: !peer.allowSandbox || undefined }
   let taken = false
-  return async ({ withinSeconds, signal = asking } = {}) => {
+  return async ({ withinSeconds, signal = asking, attachments } = {}) => {
     const limits = { ...limitsOf({ withinSeconds, signal }), id }
     if (taken) throw used(id)
     taken = true
-    const use = await send(peer, limits, { path: `${API + id}/consume`, body, once }).catch((error) => {
+    try {
+      const attached = attachments ? await attach(attachments) : approved
+      const body = {
+        ...content,
+        attachments_sha256: attached.map(({ sha256 }) => sha256),
+        refuse_sandbox: !peer.allowSandbox || undefined,
+      }
+      const use = await send(peer, limits, { path: `${API + id}/consume`, body, once })
+      checkAbout(use.request_id, id)
+      checkSandbox(peer, use, id)
+      return { id, decisionId: String(use.decision_id), usedAt: String(use.consumed_at) }
+    } catch (error) {
       // Nobody has acted on it here, so the same key may ask again, and learns whether it was used up.
       taken = false
       throw namedFor(error, id)
-    })
-    checkAbout(use.request_id, id)
-    checkSandbox(peer, use, id)
-    return { id, decisionId: String(use.decision_id), usedAt: String(use.consumed_at) }
+    }
   }
 }
 
 /** The client's own name for a refusal that has one. */
-function namedFor(error: Refused, id?: string): unknown {
-  switch (error?.code) {
+function namedFor(error: unknown, id?: string): unknown {
+  if (!(error instanceof Refused)) return error
+  switch (error.code) {
     case 'already_consumed':
       return used(id)
     case 'mismatch':

@@ -1,4 +1,5 @@
 import { type Approvals, type AskOptions, ask, type For, insist } from './ask.ts'
+import type { Attachment } from './attachments.ts'
 import { Invalid } from './errors.ts'
 import { canonical, copyJson, digest, type Json } from './json.ts'
 
@@ -13,7 +14,11 @@ export interface GuardOptions<Args extends readonly unknown[]> extends Omit<AskO
    * approval never covers other ones.
    */
   context?: ((...args: Args) => Readonly<Record<string, unknown>>) | undefined
+  /** What is too long for the context. Called before the question and again before the use: what differs by then does not run. */
+  attachments?: ((...args: Args) => Attachments | Promise<Attachments>) | undefined
 }
+
+type Attachments = readonly Attachment[]
 
 /** What a host passes to a tool besides the input, such as a call's id and a signal, stays out of the question. */
 export interface ToolOptions<Input, Host extends readonly unknown[]> extends Omit<AskOptions, 'for'> {
@@ -21,6 +26,8 @@ export interface ToolOptions<Input, Host extends readonly unknown[]> extends Omi
   /** Without it, the tool's name and its input. */
   action?: ((input: Input, ...host: Host) => string) | undefined
   context?: ((input: Input, ...host: Host) => Readonly<Record<string, unknown>>) | undefined
+  /** As of `GuardOptions`. */
+  attachments?: ((input: Input, ...host: Host) => Attachments | Promise<Attachments>) | undefined
 }
 
 /** The options of both, once it is known which of the arguments are asked about. */
@@ -49,7 +56,7 @@ export function guard<Args extends unknown[], Result>(
     while (args.length > 0 && args.at(-1) === undefined) args.pop()
     const held = copyJson(args, 'arguments')
     const copy = () => [...Object(copyJson(held, '')), ...host] as Args
-    const { for: names, action, context, ...how } = options
+    const { for: names, action, context, attachments, ...how } = options
     const shown = context?.(...copy())
     const [input] = Object(held)
     const outcome = await ask(peer, {
@@ -59,8 +66,9 @@ export function guard<Args extends unknown[], Result>(
       context: shown
         ? { ...shown, arguments_sha256: await digest(held) }
         : { tool, arguments: tool ? input : held },
+      attachments: await attachments?.(...copy()),
     })
-    await insist(outcome).use()
+    await insist(outcome).use({ attachments: await attachments?.(...copy()) })
     return run(...copy())
   }
 }

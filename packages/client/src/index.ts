@@ -1,4 +1,5 @@
-export type { Approval, Asked, AskOptions, For, Outcome, Patience, Question, Use } from './ask.ts'
+export type { Approval, Asked, AskOptions, For, Outcome, Patience, Question, Use, UseOptions } from './ask.ts'
+export type { Attachment } from './attachments.ts'
 export { type CallOptions, type Client, type ClientOptions, countersign } from './client.ts'
 export {
   CountersignError,

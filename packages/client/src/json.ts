@@ -52,7 +52,29 @@ export function canonical(value: Json): string {
 
 /** SHA-256 of the value's text, in base64url: 43 characters. */
 export async function digest(value: Json): Promise<string> {
-  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonical(value)))
-  const base64 = btoa(String.fromCharCode(...new Uint8Array(bytes)))
-  return base64.replace(/\+/g, '-').replace(/\//g, '_').slice(0, 43)
+  const hash = base64(await sha256(encode(canonical(value))))
+  return hash.replace(/\+/g, '-').replace(/\//g, '_').slice(0, 43)
+}
+
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+}
+
+/** In UTF-8. */
+export function encode(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text)
+}
+
+/** RFC 4648 section 4, with padding. */
+export function base64(bytes: Uint8Array): string {
+  return btoa(spell(bytes, (byte) => String.fromCharCode(byte)))
+}
+
+export function hex(bytes: Uint8Array): string {
+  return spell(bytes, (byte) => byte.toString(16).padStart(2, '0'))
+}
+
+/** Not by spreading the bytes as arguments, of which there may be too many. */
+function spell(bytes: Uint8Array, one: (byte: number) => string): string {
+  return Array.from(bytes, one).join('')
 }

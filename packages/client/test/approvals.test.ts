@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Outcome } from '@countersign/client'
 import { describe, expect, it } from 'vitest'
 import { INVOICE, useHostileSetting, WAIT } from './hostile-setting.ts'
@@ -160,6 +161,99 @@ describe('what runs is what was approved', () => {
       sentence: expect.stringContaining('used before'),
     })
   })
+})
+
+describe('attachments', () => {
+  /** A file on the disk that the guarded function writes, and a picture of it. */
+  function writer() {
+    const disk = { now: 'replicas: 2\n', picture: Buffer.from('89504e470d0a1a0a0000ff', 'hex') }
+    const written: string[] = []
+    const write = on.client().guard((_path: string, text: string) => void written.push(text), {
+      action: (path) => `Write ${path}`,
+      context: (path) => ({ path }),
+      attachments: async (path, text) => [
+        { name: 'today', text: disk.now },
+        { name: path, text, base: 'today' },
+        { name: 'plan.png', bytes: disk.picture },
+      ],
+      for: () => ['r', 'c'],
+    })
+    return { disk, written, write: () => write('config.yaml', 'replicas: 20 ü\n') }
+  }
+
+  it('are shown, and compared when the approval is used; what changed meanwhile does not run', async () => {
+    const { disk, written, write } = writer()
+    const first = write()
+    const id = await on.asked()
+    expect(await listed(id)).toEqual([
+      { name: 'today', kind: 'text', sha256: hash(disk.now), bytes: 12 },
+      { name: 'config.yaml', kind: 'diff', sha256: hash('replicas: 20 ü\n'), bytes: 16, base: 'today' },
+      { name: 'plan.png', kind: 'image', sha256: hash(disk.picture), bytes: 11 },
+    ])
+    // The bytes were copied, and are read anew for the use.
+    disk.picture[10] = 0
+    await on.service.decide(id, 'approved')
+    await expect(first).rejects.toMatchObject({ name: 'Mismatch', id, field: 'attachments_sha256' })
+    expect(written).toEqual([])
+    disk.picture[10] = 0xff
+    // The same call again: nobody is asked, and the approval is still there.
+    await write()
+    expect([written, await on.service.requestsOf(on.key)]).toMatchObject([
+      ['replicas: 20 ü\n'],
+      { length: 1 },
+    ])
+  })
+
+  it('other ones are another question', async () => {
+    const { disk, write } = writer()
+    const asked = [write(), write()].map((one) => one.catch(({ name }) => name))
+    await on.asked()
+    disk.now = 'replicas: 3\n'
+    asked.push(write().catch(({ name }) => name))
+    await expect.poll(async () => (await on.service.requestsOf(on.key)).length).toBe(2)
+    for (const { id } of await on.service.requestsOf(on.key)) await on.service.decide(id, 'rejected')
+    expect(await Promise.all(asked)).toEqual(Array(3).fill('Rejected'))
+  })
+
+  it('are known to a later process by what `resume` held, and to its use', async () => {
+    const ask = (text: string) =>
+      on
+        .client()
+        .ask({ action: 'Write', attachments: [{ name: 'a', text }], for: ['r', 'c'], withinSeconds: 0 })
+    const [asked, other] = [await ask('one'), await ask('two')]
+    if (asked.status !== 'pending' || other.status !== 'pending') throw new Error(asked.status)
+    await on.service.decide(asked.id, 'approved')
+    const mixed = `${asked.id}.${other.resume.slice(-43)}`
+    await expect(on.client().resume(mixed)).rejects.toMatchObject({ name: 'Mismatch' })
+    const outcome = await on.client().resume(asked.resume)
+    if (outcome.status !== 'approved') throw new Error(outcome.status)
+    for (const attachments of [[], [{ name: 'a', text: 'two' }]])
+      await expect(outcome.use({ attachments })).rejects.toMatchObject({ name: 'Mismatch' })
+    await expect(outcome.use({ attachments: [{ name: 'a' }] })).rejects.toMatchObject({ name: 'Invalid' })
+    expect(await outcome.use({ attachments: [{ name: 'a', bytes: Buffer.from('one') }] })).toMatchObject({
+      id: asked.id,
+    })
+  })
+
+  it('that the service refuses are said by its words, and nobody is asked', async () => {
+    const attachments = [{ name: 'a', text: 'x'.repeat(256 * 1024 + 1) }]
+    const asked = on.client().ask({ action: 'Write', attachments, for: ['r', 'c'] })
+    await expect(asked).rejects.toMatchObject({
+      name: 'Refused',
+      sentence: expect.stringContaining('256 KiB'),
+    })
+    const bytes = new Uint8Array(256 * 1024).fill(255)
+    const fits = await on
+      .client()
+      .ask({ action: 'Write', attachments: [{ name: 'a', bytes }], for: ['r', 'c'], withinSeconds: 0 })
+    expect(await listed(fits.id)).toMatchObject([{ bytes: 256 * 1024, sha256: hash(bytes) }])
+  })
+
+  const hash = (content: string | Uint8Array) => createHash('sha256').update(content).digest('hex')
+  const listed = async (id: string) => {
+    const answer = await on.client().call('GET /api/v1/approvals/{id}', { path: { id } })
+    return 'attachments' in answer ? answer.attachments : answer.status
+  }
 })
 
 describe('many at once', () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
-import { countersign, Invalid, type Question } from '@countersign/client'
+import { type Attachment, countersign, Invalid, type Question } from '@countersign/client'
 import { describe, expect, it } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
 
@@ -75,9 +75,17 @@ describe('what JSON cannot hold', () => {
 
 it('asks by the keys that clients in all languages take', async () => {
   const path = packagePath('test/vectors/idempotency/questions.json')
-  const questions: (Question & { key: string })[] = JSON.parse(readFileSync(path, 'utf8'))
-  expect(questions.length).toBeGreaterThanOrEqual(40)
-  for (const { key, ...question } of questions) {
+  type Vector = Omit<Question, 'attachments'> & {
+    key: string
+    attachments?: (Attachment & { base64?: string })[]
+  }
+  const vectors: Vector[] = JSON.parse(readFileSync(path, 'utf8'))
+  expect(vectors.length).toBeGreaterThanOrEqual(44)
+  for (const { key, attachments, ...rest } of vectors) {
+    const given = attachments?.map(({ base64, ...one }) =>
+      base64 === undefined ? one : { ...one, bytes: Buffer.from(base64, 'base64') },
+    )
+    const question = { ...rest, attachments: given }
     const asked: unknown[] = []
     const fetch = async (_: unknown, init?: RequestInit) => {
       asked.push(new Headers(init?.headers).get('idempotency-key'))
@@ -146,6 +154,12 @@ describe('wrong calls are Invalid, and nothing is sent', () => {
     ['a context that is a text', { context: 'all' }],
     ['a time that is no number', { withinSeconds: Number.NaN }],
     ['a negative time', { withinSeconds: -1 }],
+    ['attachments that are no list', { attachments: 'config.yaml' }],
+    ['an attachment that is a text', { attachments: ['config.yaml'] }],
+    ['an attachment without content', { attachments: [{ name: 'a' }] }],
+    ['an attachment of two contents', { attachments: [{ name: 'a', text: '', bytes: Buffer.of() }] }],
+    ['an attachment of a list of numbers', { attachments: [{ name: 'a', bytes: [1, 2] }] }],
+    ['attachments among the fields, whose hashes nothing would compare', { fields: { attachments: [] } }],
   ])('%s', async (_, wrong) => {
     const { cs, bodies } = unsent()
     // @ts-expect-error as from JavaScript

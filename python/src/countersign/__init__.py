@@ -14,6 +14,7 @@ from ._ask import (
     WasUsed,
     WasWithdrawn,
 )
+from ._attachments import Attachment
 from ._client import AsyncCountersign, Countersign
 from ._errors import (
     CountersignError,
@@ -37,6 +38,7 @@ __all__ = [
     "AsyncApproved",
     "AsyncCountersign",
     "AsyncOutcome",
+    "Attachment",
     "Countersign",
     "CountersignError",
     "Expired",

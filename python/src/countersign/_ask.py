@@ -7,9 +7,10 @@ import re
 import threading
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Any, Awaitable, Callable, Literal, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+from typing import Any, Awaitable, Callable, Dict, Literal, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from . import _errors as errors
+from ._attachments import Attachment, attach, compared, hashes_of
 from ._json import canonical, copy_json, digest
 from ._send import Body, Call, Core, Limits, Pause, Peer, limits_of, now, send
 
@@ -17,6 +18,10 @@ from ._send import Body, Call, Core, Limits, Pause, Peer, limits_of, now, send
 For = Tuple[str, str]
 
 API = "/api/v1/approvals/"
+
+
+#: How an approval is used: within how many seconds, and with which attachments, where they are read anew.
+RunUse = Callable[[Optional[float], Optional[Sequence[Attachment]]], Any]
 
 
 class _NoBoolean:
@@ -51,7 +56,7 @@ class _Approved(_NoBoolean):
     context: Mapping[str, Any]
     #: The whole answer of the service, with the signed receipt: for ``countersign.verify``.
     receipt: Mapping[str, Any] = field(repr=False)
-    _use: Callable[[Optional[float]], Any] = field(repr=False, compare=False)
+    _use: RunUse = field(repr=False, compare=False)
     status: Literal["approved"] = "approved"
 
 
@@ -59,13 +64,16 @@ class _Approved(_NoBoolean):
 class Approved(_Approved):
     """An approval that nobody has used yet."""
 
-    def use(self, *, within_seconds: Optional[float] = None) -> Use:
+    def use(
+        self, *, within_seconds: Optional[float] = None, attachments: Optional[Sequence[Attachment]] = None
+    ) -> Use:
         """
         Uses the approval, once. Call it last before acting, and act only if it returns.
 
+        :param attachments: what is about to be used, where it is read anew: refused unless it is what was approved, in the same order
         :raises Used, Mismatch, Sandbox, Expired, Refused: Unreachable, after which it may be called again
         """
-        use: Use = self._use(within_seconds)
+        use: Use = self._use(within_seconds, attachments)
         return use
 
 
@@ -73,9 +81,11 @@ class Approved(_Approved):
 class AsyncApproved(_Approved):
     """The same for asyncio."""
 
-    async def use(self, *, within_seconds: Optional[float] = None) -> Use:
+    async def use(
+        self, *, within_seconds: Optional[float] = None, attachments: Optional[Sequence[Attachment]] = None
+    ) -> Use:
         """Uses the approval, once. Await it last before acting, and act only if it returns. Raises as ``Approved.use`` does."""
-        used: Awaitable[Use] = self._use(within_seconds)
+        used: Awaitable[Use] = self._use(within_seconds, attachments)
         return await used
 
 
@@ -129,7 +139,7 @@ class Approval:
     action: str
     context: Mapping[str, Any]
     receipt: Mapping[str, Any]
-    use: Callable[[Optional[float]], Core[Use]]
+    use: RunUse
 
 
 Found = Union[Approval, NotApproved]
@@ -144,11 +154,12 @@ class Question:
     ttl_seconds: Optional[int] = None
     fields: Optional[Mapping[str, Any]] = None
     on_asked: Optional[Callable[[Asked], object]] = None
+    attachments: Sequence[Attachment] = ()
 
 
 @dataclass(frozen=True)
 class _Open:
-    """A request that is being waited for; ``content`` is the digest of the action and context that it must have."""
+    """A request that is being waited for; ``content`` is the digest of what it must be about."""
 
     id: str
     content: Optional[str]
@@ -162,14 +173,19 @@ def ask(peer: Peer, question: Question) -> Core[Found]:
         raise errors.Invalid("`for_` must be (run, call), two texts that name this run and this call in it.")
     if not is_text(question.action) or not isinstance(question.context, dict):
         raise errors.Invalid("the action must be a text, and the context a dict.")
-    asked = copy_json({"action": question.action, "context": question.context}, "the request")
     fields = copy_json({**(question.fields or {})}, "the request")
+    if "attachments" in fields:
+        # By which no hash would be compared.
+        raise errors.Invalid("`attachments` are no field, but a parameter of their own.")
+    asked = copy_json({"action": question.action, "context": question.context}, "the request")
     ttl = {} if question.ttl_seconds is None else {"ttl_seconds": question.ttl_seconds}
-    body = copy_json({**fields, **ttl, **asked}, "the request")
+    sent, hashed = attach(question.attachments)
+    body = copy_json({**fields, **ttl, **asked, **({"attachments": sent} if sent else {})}, "the request")
+    about = _about(asked, hashed)
     limits = limits_of(question.within_seconds)
     since = now()
     wait = "" if question.on_asked else "?wait="
-    call = Call(f"{API}request", body=body, once=digest([*names, asked]), wait=wait)
+    call = Call(f"{API}request", body=body, once=digest([*names, about]), wait=wait)
     try:
         made = yield from send(peer, limits, call)
     except errors.Refused as error:
@@ -179,7 +195,7 @@ def ask(peer: Peer, question: Question) -> Core[Found]:
     id = made.get("id", made.get("request_id"))
     if not isinstance(id, str) or not re.fullmatch(r"req_\w+", id, re.ASCII):
         raise errors.unreachable("it answers without a request")
-    request = _Open(id, digest(asked), replace(limits, id=id))
+    request = _Open(id, digest(about), replace(limits, id=id))
     _check_sandbox(peer, made, id)
     if question.on_asked:
         question.on_asked(Asked(id, _review_url(peer, made, id)))
@@ -275,7 +291,11 @@ def _outcome_of(peer: Peer, read: Body, request: _Open) -> Found:
     context = copy_json(read.get("context"), "the context")
     if not isinstance(action, str) or not isinstance(context, dict):
         raise errors.unreachable("it answers without an action or context", id)
-    found = digest({"action": action, "context": context})
+    listed = read.get("attachments") or []
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise errors.unreachable("it answers without a list of attachments", id)
+    hashed = [compared(one) for one in listed]
+    found = digest(_about({"action": action, "context": context}, hashed))
     if request.content and found != request.content:
         raise errors.mismatch(id)
     if status == "pending":
@@ -283,28 +303,37 @@ def _outcome_of(peer: Peer, read: Body, request: _Open) -> Found:
     used_at = read.get("consumed_at")
     if used_at:
         return WasUsed(id, str(used_at))
-    once = _UseOnce(peer, id, {"action": action, "context": context})
+    once = _UseOnce(peer, id, {"action": action, "context": context}, hashes_of(hashed))
     return Approval(id, action, context, read, once.use)
+
+
+def _about(asked: Mapping[str, Any], hashed: Sequence[Mapping[str, str]]) -> Dict[str, Any]:
+    """What a request is found and recognised by."""
+    return {**asked, "attachments": hashed} if hashed else {**asked}
 
 
 class _UseOnce:
     """At most one ``use`` succeeds, and in all processes together at most one for each approval."""
 
-    def __init__(self, peer: Peer, id: str, content: Mapping[str, Any]) -> None:
+    def __init__(self, peer: Peer, id: str, content: Mapping[str, Any], hashes: Sequence[str]) -> None:
         self._peer = peer
         self._id = id
         refuse = {} if peer.allow_sandbox else {"refuse_sandbox": True}
-        # The key is drawn anew for each outcome: a repeat after a lost answer gets that answer, and another process never does.
-        self._call = Call(f"{API}{id}/consume", body={**content, **refuse}, once=str(uuid.uuid4()))
+        self._body = {**content, **refuse, "attachments_sha256": [*hashes]}
+        # Drawn anew for each outcome: a repeat after a lost answer gets that answer, and another process never does.
+        self._once = str(uuid.uuid4())
         self._taken = threading.Lock()
 
-    def use(self, within_seconds: Optional[float]) -> Core[Use]:
+    def use(self, within_seconds: Optional[float], attachments: Optional[Sequence[Attachment]]) -> Core[Use]:
         peer, id = self._peer, self._id
         limits = limits_of(within_seconds, id)
+        body = self._body
+        if attachments is not None:
+            body = {**body, "attachments_sha256": hashes_of(attach(attachments)[1])}
         if not self._taken.acquire(blocking=False):
             raise errors.used(id)
         try:
-            use = yield from send(peer, limits, self._call)
+            use = yield from send(peer, limits, Call(f"{API}{id}/consume", body=body, once=self._once))
         except BaseException as error:
             # Nobody has acted on it here, so the same key may ask again, and learns whether it was used up.
             self._taken.release()

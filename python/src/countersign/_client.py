@@ -4,13 +4,14 @@ import functools
 import inspect
 import re
 import urllib.parse
-from typing import Any, Awaitable, Callable, Mapping, Optional, TypeVar, cast
+from typing import Any, Awaitable, Callable, Mapping, Optional, Sequence, TypeVar, cast
 
 from . import _ask
 from ._ask import Approval, Approved, Asked, AsyncApproved, AsyncOutcome, For, Found, Outcome, Question
+from ._attachments import Attachment
 from ._drive import drive, drive_async, over_http
 from ._errors import Invalid
-from ._guard import Context, ForWords, Guard, Words
+from ._guard import Attachments, Context, ForWords, Guard, Words
 from ._send import Body, Call, Core, Peer, Transport, limits_of, send
 
 Run = TypeVar("Run", bound=Callable[..., Any])
@@ -94,6 +95,7 @@ class Countersign(_Client):
         context: Optional[Mapping[str, Any]] = None,
         *,
         for_: For,
+        attachments: Sequence[Attachment] = (),
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -106,6 +108,7 @@ class Countersign(_Client):
         :param action: in words, at most 500 characters: what a person approves
         :param context: the particulars; shown in full, and compared when the approval is used
         :param for_: the run and the call in it, as your program names them
+        :param attachments: what is too long for the context; compared by hash when the approval is used
         :param within_seconds: how long to wait; then the outcome is `pending`. Without it, until the request is closed
         :param ttl_seconds: until the request expires, 60 to 604,800; the same for every ask of one run and call
         :param fields: further fields of the request, as in the service's reference
@@ -120,6 +123,7 @@ class Countersign(_Client):
             ttl_seconds,
             fields,
             on_asked,
+            attachments,
         )
         return self._given(self._drive(_ask.ask(self._peer, question)))
 
@@ -134,6 +138,7 @@ class Countersign(_Client):
         action: Words,
         for_: ForWords,
         context: Optional[Context] = None,
+        attachments: Optional[Attachments] = None,
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -146,9 +151,11 @@ class Countersign(_Client):
         :param action: ``"Refund {amount} to {customer}"``, or a function of the arguments
         :param for_: (run, call), each in such words or by a function; or one function that returns both
         :param context: the particulars shown instead of the arguments; the hash of the arguments goes along
+        :param attachments: what is too long for the context; called before the question, and again before the use: what differs by
+            then does not run
         """
         how = Question("", ("", ""), {}, within_seconds, ttl_seconds, fields, on_asked)
-        return self._guarded(run, Guard(run, action, for_, context, how))
+        return self._guarded(run, Guard(run, action, for_, context, attachments, how))
 
     def requires_approval(
         self,
@@ -157,6 +164,7 @@ class Countersign(_Client):
         run: Words,
         call: Words,
         context: Optional[Context] = None,
+        attachments: Optional[Attachments] = None,
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -165,7 +173,7 @@ class Countersign(_Client):
         """``guard`` as a decorator, with ``for_=(run, call)``."""
         how = Question("", ("", ""), {}, within_seconds, ttl_seconds, fields, on_asked)
         return lambda function: self._guarded(
-            function, Guard(function, action, (run, call), context, how)
+            function, Guard(function, action, (run, call), context, attachments, how)
         )
 
     def tool(
@@ -176,6 +184,7 @@ class Countersign(_Client):
         for_: Callable[..., For],
         action: Optional[Callable[..., str]] = None,
         context: Optional[Context] = None,
+        attachments: Optional[Attachments] = None,
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -183,7 +192,7 @@ class Countersign(_Client):
     ) -> Run:
         """The same for the tool of a model's host: ``execute(input, …)``. Only the input is the model's; the rest is passed on."""
         how = Question("", ("", ""), {}, within_seconds, ttl_seconds, fields, on_asked)
-        return self._guarded(execute, Guard(execute, action, for_, context, how, name))
+        return self._guarded(execute, Guard(execute, action, for_, context, attachments, how, name))
 
     def call(
         self,
@@ -213,7 +222,7 @@ class Countersign(_Client):
             found.action,
             found.context,
             found.receipt,
-            lambda within: self._drive(use(within)),
+            lambda within, attachments: self._drive(use(within, attachments)),
         )
 
     def _guarded(self, run: Run, guard: Guard) -> Run:
@@ -224,7 +233,7 @@ class Countersign(_Client):
         def guarded(*args: Any, **kwargs: Any) -> Any:
             held = guard.hold(args, kwargs)
             approval = _ask.insist(self._drive(_ask.ask(self._peer, guard.question(held))))
-            self._drive(approval.use(None))
+            self._drive(approval.use(None, guard.attachments(held)))
             given, named = held.arguments()
             return run(*given, **named)
 
@@ -240,6 +249,7 @@ class AsyncCountersign(_Client):
         context: Optional[Mapping[str, Any]] = None,
         *,
         for_: For,
+        attachments: Sequence[Attachment] = (),
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -254,6 +264,7 @@ class AsyncCountersign(_Client):
             ttl_seconds,
             fields,
             on_asked,
+            attachments,
         )
         return self._given(await self._drive(_ask.ask(self._peer, question)))
 
@@ -268,6 +279,7 @@ class AsyncCountersign(_Client):
         action: Words,
         for_: ForWords,
         context: Optional[Context] = None,
+        attachments: Optional[Attachments] = None,
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -275,7 +287,7 @@ class AsyncCountersign(_Client):
     ) -> AsyncRun:
         """See `Countersign.guard`."""
         how = Question("", ("", ""), {}, within_seconds, ttl_seconds, fields, on_asked)
-        return self._guarded(run, Guard(run, action, for_, context, how))
+        return self._guarded(run, Guard(run, action, for_, context, attachments, how))
 
     def requires_approval(
         self,
@@ -284,6 +296,7 @@ class AsyncCountersign(_Client):
         run: Words,
         call: Words,
         context: Optional[Context] = None,
+        attachments: Optional[Attachments] = None,
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -292,7 +305,7 @@ class AsyncCountersign(_Client):
         """See `Countersign.requires_approval`."""
         how = Question("", ("", ""), {}, within_seconds, ttl_seconds, fields, on_asked)
         return lambda function: self._guarded(
-            function, Guard(function, action, (run, call), context, how)
+            function, Guard(function, action, (run, call), context, attachments, how)
         )
 
     def tool(
@@ -303,6 +316,7 @@ class AsyncCountersign(_Client):
         for_: Callable[..., For],
         action: Optional[Callable[..., str]] = None,
         context: Optional[Context] = None,
+        attachments: Optional[Attachments] = None,
         within_seconds: Optional[float] = None,
         ttl_seconds: Optional[int] = None,
         fields: Optional[Mapping[str, Any]] = None,
@@ -310,7 +324,7 @@ class AsyncCountersign(_Client):
     ) -> AsyncRun:
         """See `Countersign.tool`."""
         how = Question("", ("", ""), {}, within_seconds, ttl_seconds, fields, on_asked)
-        return self._guarded(execute, Guard(execute, action, for_, context, how, name))
+        return self._guarded(execute, Guard(execute, action, for_, context, attachments, how, name))
 
     async def call(
         self,
@@ -340,7 +354,7 @@ class AsyncCountersign(_Client):
             found.action,
             found.context,
             found.receipt,
-            lambda within: self._drive(use(within)),
+            lambda within, attachments: self._drive(use(within, attachments)),
         )
 
     def _guarded(self, run: AsyncRun, guard: Guard) -> AsyncRun:
@@ -348,7 +362,7 @@ class AsyncCountersign(_Client):
         async def guarded(*args: Any, **kwargs: Any) -> Any:
             held = guard.hold(args, kwargs)
             approval = _ask.insist(await self._drive(_ask.ask(self._peer, guard.question(held))))
-            await self._drive(approval.use(None))
+            await self._drive(approval.use(None, guard.attachments(held)))
             given, named = held.arguments()
             result = run(*given, **named)
             return await result if inspect.isawaitable(result) else result

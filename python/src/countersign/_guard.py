@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._ask import Question
+from ._attachments import Attachment
 from ._errors import Invalid
 from ._json import canonical, copy_json, digest
 
@@ -17,6 +18,9 @@ Words = Union[str, Callable[..., str]]
 ForWords = Union[Tuple[Words, Words], Callable[..., Tuple[str, str]]]
 
 Context = Callable[..., Mapping[str, Any]]
+
+#: Called before the question and again before the use: what differs by then does not run.
+Attachments = Callable[..., Sequence[Attachment]]
 
 
 
@@ -46,6 +50,7 @@ class Guard:
         action: Optional[Words],
         for_: ForWords,
         context: Optional[Context],
+        attachments: Optional[Attachments],
         how: Question,
         tool: Optional[str] = None,
     ) -> None:
@@ -55,8 +60,9 @@ class Guard:
             len(pair) == 1 and not callable(for_)
         ):
             raise Invalid("`for_` must be (run, call) and `action` words, or functions of the arguments.")
-        if not callable(run) or len(pair) > 2 or not (context is None or callable(context)):
-            raise Invalid("what runs, and `context`, must be functions; `for_` must be (run, call).")
+        given = [one for one in (run, context, attachments) if one is not None]
+        if run is None or len(pair) > 2 or not all(map(callable, given)):
+            raise Invalid("what runs, `context` and `attachments` must be functions; `for_` must be (run, call).")
         try:
             self._signature = inspect.signature(run)
         except ValueError as error:
@@ -66,6 +72,7 @@ class Guard:
             if isinstance(one, str):
                 self._check_names(one)
         self._action, self._for, self._context, self._how = action, for_, context, how
+        self._attachments = attachments
 
     def hold(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Held:
         """:raises Invalid: for what JSON cannot hold; TypeError as the function would"""
@@ -92,7 +99,15 @@ class Guard:
             said = self._say(action, held)
         if isinstance(action, str):
             said = describe(said)
-        return replace(self._how, action=said, for_=pair, context=self._particulars(held))
+        attachments = self.attachments(held) or ()
+        return replace(self._how, action=said, for_=pair, context=self._particulars(held), attachments=attachments)
+
+    def attachments(self, held: Held) -> Optional[Sequence[Attachment]]:
+        """As they are now; None where the guard has none."""
+        if self._attachments is None:
+            return None
+        args, kwargs = held.arguments()
+        return self._attachments(*args, **kwargs)
 
     def _particulars(self, held: Held) -> Mapping[str, Any]:
         if self._context is None:
