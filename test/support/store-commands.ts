@@ -9,8 +9,14 @@ export function toldDatabase(): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`
 }
 
-/** The keys are read again every ten seconds and the store's clock every thirty, whatever else happens. */
-const BY_THE_CLOCK = new Set(['find signing_keys', 'count signing_keys', 'hello 1'])
+/** Keys, restores and the schema's version are read again every ten seconds, the store's clock every thirty, whatever else happens. */
+const BY_THE_CLOCK = new Set([
+  'find signing_keys',
+  'count signing_keys',
+  'find restores',
+  'find schema',
+  'hello 1',
+])
 
 /**
  * What the service asks of its store meanwhile, in order, such as `insert bootstraps`: tells how much work something is, on

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { START_MS } from '../../../test/support/patience.ts'
 import { useHostileSetting } from './hostile-setting.ts'
 
 /** A Python with version 2 of the official package `mcp`, such as `.ci/run` makes. */
@@ -37,7 +38,7 @@ describe.skipIf(missing)(title, () => {
     ['stdio', 'auto'],
   ])('over %s, %s: asks, joins, waits over a restart, and uses the approval once', async (door, mode) => {
     const { heard, ended } = startPython(door, mode)
-    await expect.poll(() => heard.length, { timeout: 15_000 }).toBe(3)
+    await expect.poll(() => heard.length, { timeout: START_MS }).toBe(3)
     const request_id = await on.asked()
     // A newer client repeats a call by itself, with the state of the round before.
     await on.waiting(mode === 'auto' ? /"requestState"/ : /"wait_seconds":\s*1/)
