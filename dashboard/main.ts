@@ -9,6 +9,12 @@ import { Router } from './shell/router.ts'
 /** Every page, in the order of the navigation. */
 const PAGES: readonly PageEntry[] = [
   {
+    path: '/overview',
+    nav: 'Overview',
+    roles: ['owner', 'auditor'],
+    load: async () => (await import('./overview/overview-page.ts')).overviewPage,
+  },
+  {
     path: '/',
     nav: 'Inbox',
     // Most visits begin with the inbox: its code loads with the shell, not after it.

@@ -6,6 +6,7 @@ import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { AuthenticatorModels, FlowDeps, KeyKeeper } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner, KEY_RELOAD_MS } from '../flow/keys/keep-keys.ts'
 import { NO_MODELS, readAuthenticatorModels } from '../flow/people/authenticator-models.ts'
+import { createOverviews } from '../flow/requests/overview.ts'
 import { isTakenUp, takeUpCopy } from '../flow/restore/restored-store.ts'
 import { createPushKeyKeeper } from '../flow/tell/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
@@ -36,7 +37,7 @@ import {
   watchSchema,
 } from '../store/schema/prepare-schema.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
-import { createStores } from '../store/stores.ts'
+import { createStores, type Stores } from '../store/stores.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
 import { tellTroubleOnce } from './log.ts'
 import { type OpenStore, openStore } from './open-store.ts'
@@ -150,7 +151,7 @@ async function assemble(
     models: await loadAuthenticators(config, clock, log),
     verifications: createVerificationLog(stores.audit, log),
     tracing: await loadTracing(),
-    creating: new Map(),
+    ...stateOf(stores, clock),
     storeIsDown: isUnavailable,
     ...signals.ports,
     signer: createSigner(keys, clock),
@@ -183,6 +184,11 @@ async function assemble(
     stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+/** What a process remembers between calls; losing it costs time alone. */
+function stateOf({ figures }: Stores, clock: Clock): Pick<FlowDeps, 'creating' | 'overviews'> {
+  return { creating: new Map(), overviews: createOverviews({ figures, clock }) }
 }
 
 /** Takes up the OpenTelemetry SDK that was loaded into this process before the service, if there is one. */

@@ -4,6 +4,7 @@ export const HOSTED_PATHS = ['/setup', '/enroll', '/signin', '/link', '/a/:id', 
 /** Paths of the dashboard; `GET` has no effect on these either, and a sign-in may lead back to each. */
 export const DASHBOARD_PATHS = [
   '/',
+  '/overview',
   '/account',
   '/requests',
   '/requests/:id',

@@ -5,6 +5,7 @@ import type { Card, ChatPlatform } from './chat.ts'
 import type { ChatTrouble } from './chat-trouble.ts'
 import type { Month } from './limits.ts'
 import type { ShownTarget } from './notify.ts'
+import type { Endings, Tally } from './overview.ts'
 import type { Policy } from './policy.ts'
 import type { ReceiptPayload } from './receipt.ts'
 import type { ApprovalRequest, RequestStatus } from './request.ts'
@@ -175,4 +176,18 @@ export interface ChatSetup {
 /** How each platform is set up for an account (undefined: not on this service), and which workspaces take no cards. */
 export interface ChatApps extends Record<ChatPlatform, ChatSetup | undefined> {
   troubles: ChatTrouble[]
+}
+
+/** The figures of an account's live requests made in the last `days` days, today included. */
+export interface Overview {
+  account: Account
+  /** Every day of the time, oldest first. */
+  days: { day: string; endings: Endings }[]
+  total: Tally
+  /** Seconds from request to decision. */
+  waits: { median: number; p90: number } | undefined
+  oldest: { id: string; created_at: Date } | undefined
+  /** Names of API keys and of the account's people, by id. */
+  names: Map<string, string>
+  deadLetters: number
 }

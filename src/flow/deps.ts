@@ -1,4 +1,5 @@
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
+import type { Tally } from '../domain/overview.ts'
 import type { ApprovalRequest, Retention } from '../domain/request.ts'
 import type {
   AuditTrail,
@@ -102,6 +103,12 @@ export interface VerificationLog {
   flush(): Promise<void>
 }
 
+/** The figures of accounts, kept in memory (`requests/overview.ts`). */
+export interface Overviews {
+  /** Returns the figures of the last 90 days by day; days without requests are left out. Looks at the same moment share one. */
+  byDay(accountId: string): Promise<ReadonlyMap<string, Tally>>
+}
+
 /** The key pair that identifies this deployment to push services (VAPID, RFC 8292). */
 export interface PushKeyKeeper {
   /** True when the stored pair was sealed under another key: nothing is pushed, and everything else goes on. */
@@ -133,6 +140,7 @@ export interface FlowDeps extends PeopleDeps, Stores {
   verifications: VerificationLog
   /** Calls with an `Idempotency-Key` or `reuse` that make a request in this process right now, by their marks (`create-request.ts`). */
   creating: Map<string, Promise<{ request: ApprovalRequest; found?: 'replayed' | 'reused' }>>
+  overviews: Overviews
   changes: Omit<ChangeSignal, 'stop'>
   inbox: Pick<InboxSignal, 'watch'>
   keyChanges: Pick<KeySignal, 'watch'>

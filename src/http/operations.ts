@@ -15,6 +15,7 @@ import { enrollmentOperations } from './api/enrollment.ts'
 import { factorOperations } from './api/factors.ts'
 import { inboxOperations } from './api/inbox.ts'
 import { memberOperations, membershipOperations } from './api/members.ts'
+import { overviewOperations } from './api/overview.ts'
 import { policyOperations } from './api/policy.ts'
 import { profileOperations } from './api/profile.ts'
 import { pushOperations } from './api/push.ts'
@@ -74,6 +75,7 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...consentOperations,
   ...apiKeyOperations,
   ...accountOperations,
+  ...overviewOperations,
   ...auditOperations,
   ...memberOperations,
   ...policyOperations,

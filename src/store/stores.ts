@@ -22,6 +22,7 @@ import { createAttachmentStore } from './requests/attachments.ts'
 import { createChallengeStore } from './requests/challenges.ts'
 import { createQuotaStore } from './requests/quotas.ts'
 import { createRequestErasure } from './requests/request-erasure.ts'
+import { createRequestFigures } from './requests/request-figures.ts'
 import { createRequestHistory } from './requests/request-history.ts'
 import { createRequestStore } from './requests/requests.ts'
 import { createRestoreStore } from './restores.ts'
@@ -45,6 +46,7 @@ export function createStores(
     personErasure: createPersonErasure(connection),
     apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection, clock),
+    figures: createRequestFigures(connection),
     quotas: createQuotaStore(connection),
     users: createUserStore(connection, wake),
     challenges: createChallengeStore(connection),

@@ -158,7 +158,7 @@ describeInBrowser('the shell of the dashboard', () => {
     await page.setViewportSize({ width: 360, height: 500 })
     await open('/account', 'Your account')
     await page.evaluate('scrollTo(0, 600)')
-    await page.evaluate(`document.querySelector('#navigation a').click()`)
+    await page.evaluate(`document.querySelector('#navigation a[href="/"]').click()`)
     await heading('Inbox').waitFor()
     expect(await page.evaluate('scrollY')).toBe(0)
     await page.goBack()

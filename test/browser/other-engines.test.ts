@@ -111,6 +111,7 @@ const CUT_OFF = `const frame = document.querySelector(arguments[0]); return fram
 
 const PAGES = [
   '/',
+  '/overview',
   '/requests',
   '/keys',
   '/integrations',

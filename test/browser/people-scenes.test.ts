@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
-import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
+import { busyOverview, peopleArea, sampleMember } from '../support/page-people-answers.ts'
 import { lookAtScenes } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -53,6 +53,16 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           )
         },
         ready: '.entries',
+      },
+      'an overview without requests': { path: '/overview', ready: '.overview' },
+      'an overview of a busy month': {
+        path: '/overview',
+        prepare: () => {
+          area.overview = busyOverview(LONG)
+          area.account = { ...area.account, quota: { ...area.account.quota, used: 9_000 } }
+        },
+        ready: '.day-chart',
+        act: (page) => page.getByText('The same as a table').click(),
       },
       'an invitation link': { ready: '.entries', act: invite },
       'a refused invitation': {

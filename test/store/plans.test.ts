@@ -86,6 +86,7 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
     '/api-keys',
     '/webhooks',
     '/audit',
+    '/overview',
     '/dead-letters',
     '/chat-apps',
     '/channels',

@@ -17,6 +17,9 @@ export function itAnswersAboutHistory(service: () => TestService): void {
     documented('get', '/api/v1/approvals/{id}/similar', 200, similar)
     documented('get', ACCOUNT, 200, await browser.get(ACCOUNT))
     documented('patch', ACCOUNT, 200, await browser.patch(ACCOUNT, { name: 'Acme' }))
+    const overview = `${ACCOUNT}/overview`
+    documented('get', overview, 200, await browser.get(overview))
+    refused('get', overview, 404, await browser.get(`${overview}?account=x`), 'not_found')
     const nameless = await browser.patch(ACCOUNT, { name: '' })
     refused('patch', ACCOUNT, 400, nameless, 'invalid_field')
     const history = `${ACCOUNT}/requests`

@@ -2,14 +2,17 @@ import type { SessionEntry } from '../../dashboard/account/session-shapes.ts'
 import type { Member } from '../../dashboard/members/member-shapes.ts'
 import type { Account, Policy } from '../../dashboard/settings/settings-shapes.ts'
 import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
+import type { overviewAnswer } from '../../src/http/api/overview.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import type { PageArea } from './page-area.ts'
-import { SAMPLE_SESSIONS, SAMPLE_USER } from './page-samples.ts'
+import { SAMPLE_SESSIONS, SAMPLE_USER, sampleReview } from './page-samples.ts'
 
 /** What the server says about people; tests set it. */
 export interface PeopleArea extends PageArea {
   members: Member[]
   policy: Policy
   account: Account
+  overview: Overview
   sessions: SessionEntry[]
   candidates: { user_id: string; email: string; name: string }[]
   /** Refuses every change. */
@@ -69,7 +72,7 @@ function fresh() {
     names_in_channels: false,
     quota: { limit: 10_000, used: 1234, month: '2026-11', resets_at: '2026-12-01T00:00:00.000Z' },
   }
-  return { members, policy, account }
+  return { members, policy, account, overview: quietOverview() }
 }
 
 /** An owner with one approver. */
@@ -102,6 +105,7 @@ export function peopleArea(): PeopleArea {
       }
       return {
         'GET /account': known(() => area.account),
+        'GET /account/overview': known(() => area.overview),
         'GET /account/policy': known(() => area.policy),
         'GET /account/members': known(() => ({ data: area.members, next_cursor: null })),
         'GET /me/sessions': known(() => ({ data: area.sessions, next_cursor: null })),
@@ -125,4 +129,44 @@ export function peopleArea(): PeopleArea {
     },
   }
   return area
+}
+
+type Overview = Answer<typeof overviewAnswer>
+
+const NONE = { approved: 0, rejected: 0, expired: 0, withdrawn: 0, pending: 0 }
+
+/** A month without a request. */
+function quietOverview(): Overview {
+  const days = Array.from({ length: 30 }, (_, ago) => ({
+    day: new Date(Date.UTC(2026, 10, 29) - (29 - ago) * 86_400_000).toISOString().slice(0, 10),
+    ...NONE,
+  }))
+  return { days, total: NONE, keys: [], approvers: [], dead_letters: 0, chats_in_trouble: 0 }
+}
+
+/** A month in which everything happened. */
+export function busyOverview(name: string): Overview {
+  const days = quietOverview().days.map(({ day }, index) => ({
+    day,
+    approved: (index * 7) % 23,
+    rejected: index % 4,
+    expired: index % 3,
+    withdrawn: index % 5 === 0 ? 1 : 0,
+    pending: index > 27 ? 6 : 0,
+  }))
+  const total = { approved: 12_345, rejected: 45, expired: 30, withdrawn: 6, pending: 12 }
+  const approver = { id: SAMPLE_USER.id, approved: 90, rejected: 0, looks: 40, quick: 30 }
+  return {
+    ...{ days, total, dead_letters: 100, chats_in_trouble: 2 },
+    seconds_to_decide: { median: 95.2, p90: 7312 },
+    oldest_pending: { id: sampleReview().id, created_at: '2026-11-28T09:30:00.000Z' },
+    keys: [
+      { id: 'key_3V9K2M7Q4R8S1T6W5X0YZABCDE', name, ...total },
+      { id: 'key_4V9K2M7Q4R8S1T6W5X0YZABCDE', ...total },
+    ],
+    approvers: [
+      { ...approver, name, median_look: 2.1, notes: ['quick', 'never_rejects'] },
+      { ...approver, id: 'usr_2', looks: 0, quick: 0, rejected: 7, notes: [] },
+    ],
+  }
 }

@@ -198,6 +198,9 @@ export interface Schemas {
   History: { data: readonly (Schemas["HistoryRow"])[]; next_cursor: Schemas["NextCursor"]; searched_to?: Schemas["Time"]; names: Schemas["Names"] }
   HistoryRow: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; high_impact: boolean; sandbox?: Schemas["SandboxMark"]; requested_by: { key_name: string; account_name: string }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decided_at?: Schemas["Time"]; decision?: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"] }; quorum: Schemas["Quorum"] }
   Withdrawn: { withdrawn: readonly (Schemas["Id.req"])[] }
+  Overview: { days: readonly ({ day: string; approved: number; rejected: number; expired: number; withdrawn: number; pending: number })[]; total: Schemas["Endings"]; seconds_to_decide?: { median: number; p90: number }; oldest_pending?: { id: Schemas["Id.req"]; created_at: Schemas["Time"] }; keys: readonly ({ id: Schemas["Id.key"]; name?: string; approved: number; rejected: number; expired: number; withdrawn: number; pending: number })[]; approvers: readonly ({ id: Schemas["Id.usr"]; name?: string; approved: number; rejected: number; median_look?: number; looks: number; quick: number; notes: readonly ("quick" | "never_rejects")[] })[]; dead_letters: number; chats_in_trouble: number }
+  /** Live requests by how they ended; withdrawn ones are apart from expired. */
+  Endings: { approved: number; rejected: number; expired: number; withdrawn: number; pending: number }
   AuditList: { data: readonly (Schemas["AuditRecord"])[]; next_cursor: Schemas["NextCursor"]; searched_to?: Schemas["Time"]; names: { readonly [name: string]: string }; actions: { readonly [name: string]: string } }
   AuditRecord: { seq: number; id: Schemas["Id.evt"]; type: Schemas["AuditType"]; at: Schemas["Time"]; actor: Schemas["AuditActor"]; subject: string; detail: { readonly [name: string]: string | number | boolean }; hash: string }
   AuditActor: { kind: "api_key" | "internal" | "user" | "chat" | "cli" | "service" | "public"; id?: string; address?: string }
@@ -335,6 +338,8 @@ export interface Operations {
   "GET /api/v1/account/requests": { input: { query?: { account?: string; status?: "pending" | "approved" | "rejected" | "expired"; q?: string; high_impact?: "true" | "false"; sandbox?: "true" | "false"; key?: string; person?: string; from?: string; to?: string; limit?: number; cursor?: string } }; answer: Schemas["History"] }
   /** Withdraw requests of my account that are pending */
   "POST /api/v1/account/requests/withdraw": { input: { body: Schemas["Withdrawal"] }; answer: Schemas["Withdrawn"] }
+  /** See how the requests of an account went */
+  "GET /api/v1/account/overview": { input: { query?: { account?: string; days?: number } }; answer: Schemas["Overview"] }
   /** List the audit trail of the account, newest first */
   "GET /api/v1/account/audit": { input: { query?: { account?: string; type?: Schemas["AuditType"]; subject?: string; actor?: string; from?: string; to?: string; q?: string; limit?: number; cursor?: string } }; answer: Schemas["AuditList"] }
   /** List the members of my account */

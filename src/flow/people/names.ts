@@ -21,7 +21,7 @@ export async function namesByReference(
 }
 
 /** Reads the owner and the members, without those who were only invited. */
-function peopleOf({ users }: PeopleDeps, { owner_id, members }: Account): Promise<User[]> {
+export function peopleOf({ users }: PeopleDeps, { owner_id, members }: Account): Promise<User[]> {
   const active = members.filter(({ state }) => state === 'active')
   return users.findMany([owner_id, ...active.map(({ user_id }) => user_id)])
 }

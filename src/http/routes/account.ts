@@ -16,6 +16,7 @@ import { namesByReference } from '../../flow/people/names.ts'
 import { undoIfReset } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import { withdrawForOwner } from '../../flow/requests/cancel-request.ts'
+import { readOverview } from '../../flow/requests/overview.ts'
 import { exportHistory, readHistory } from '../../flow/requests/read-history.ts'
 import { readAccountSecrets, readOwnSecret } from '../../flow/webhooks/manage-webhooks.ts'
 import {
@@ -53,6 +54,7 @@ import {
   presentLink,
   presentMember,
 } from '../api/members.ts'
+import { type overviewAnswer, overviewQuery, presentOverview } from '../api/overview.ts'
 import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
@@ -75,6 +77,7 @@ export function accountRoutes(deps: HttpDeps): Router {
   const on = bindTo(deps)
   router.get('/', person, on(showAccount))
   router.patch('/', person, jsonBody, on(changeOwnAccount))
+  router.get('/overview', person, on(showOverview))
   router.get('/requests', person, on(listAccountRequests))
   router.post('/requests/withdraw', person, jsonBody, on(withdrawRequests))
   router.get('/requests/export', session, limitByPerson(deps, 'export'), on(exportAccountRequests))
@@ -102,6 +105,12 @@ export function accountRoutes(deps: HttpDeps): Router {
 const showAccount: Endpoint<typeof accountAnswer> = async (deps, request, response) => {
   const { account } = parseInput(accountQuery, request.query)
   response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
+}
+
+const showOverview: Endpoint<typeof overviewAnswer> = async (deps, request, response) => {
+  const { days, account } = parseInput(overviewQuery, request.query)
+  const { user } = sessionOf(response)
+  response.json(presentOverview(await readOverview(deps, user, { days, ...given({ account }) })))
 }
 
 const changeOwnAccount: Endpoint<typeof accountAnswer> = async (deps, request, response) => {

@@ -131,6 +131,7 @@ describe('T18, T47: routes of people', () => {
 describe('T21: pages in a frame', () => {
   it.each([
     '/',
+    '/overview',
     '/requests',
     '/keys',
     '/integrations',

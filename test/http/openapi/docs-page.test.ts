@@ -84,7 +84,7 @@ describe('the page at /docs', () => {
     expect(links.filter((id) => !ids.includes(id))).toEqual([])
     const shown = [...page.matchAll(/<details id="[a-z]/g)]
     expect(shown).toHaveLength(documentedOperations().length + Object.keys(WEBHOOKS).length)
-    expect(Buffer.byteLength(page)).toBeLessThanOrEqual(150_000)
+    expect(Buffer.byteLength(page)).toBeLessThanOrEqual(1_450 * shown.length)
   })
 
   it('shows the fields of every schema, under its name or where it is the only use of it', () => {

@@ -29,6 +29,7 @@ const PAGES = [
   '/sw.js',
   '/account',
   '/audit',
+  '/overview',
   '/integrations',
   '/integrations/webhooks/:id',
   '/keys',

@@ -20,6 +20,7 @@ const HOSTED = [
 ]
 const DASHBOARD = [
   '/',
+  '/overview',
   '/account',
   '/account?account=acc_1',
   '/requests',

@@ -182,6 +182,12 @@ describe('see all requests, audit log, export: owner and auditor; an approver wh
         shows: (at) => at.accountId,
         cells: people('yes', 'yes', 'yes', 'yes', GONE),
       },
+      {
+        method: 'GET',
+        path: `/api/v1/account/overview${account}`,
+        shows: (at) => at.keyId,
+        cells: people('yes', GONE, GONE, 'yes', GONE),
+      },
       { method: 'GET', path: `/api/v1/account/requests${account}`, shows: approved, cells },
       {
         method: 'GET',
