@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-import { untilHolds } from '../support/patience.ts'
+import { START_MS, untilHolds } from '../support/patience.ts'
 
 const line = z.discriminatedUnion('event', [
   z.object({
@@ -62,7 +62,7 @@ export function startHostProgram(
   return {
     send: (order) => void child.stdin.write(`${JSON.stringify(order)}\n`),
     async until(what, holds) {
-      await untilHolds(watchers, what, () => over || holds()).catch((error: Error) => {
+      await untilHolds(watchers, what, () => over || holds(), START_MS).catch((error: Error) => {
         throw new Error(`${error.message}; it said ${JSON.stringify(said.slice(-5))}\n${errors}`)
       })
       if (!holds()) throw new Error(`the host program ended before ${what}:\n${errors}`)

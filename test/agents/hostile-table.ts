@@ -62,13 +62,13 @@ interface Row {
   ran: Refund[]
   /** What the model was told: of each run, by the calls' ids. */
   told: RegExp[]
-  /** The requests that stand at the service, oldest first. */
+  /** The requests that stand at the service, by what they ask. */
   requests: ('approved' | 'rejected' | 'pending')[]
   sandbox?: boolean
 }
 
 /** Where a decision comes back. */
-const ANSWER = /\/request\b|\/wait\?/
+const ANSWER = /\/request\b|\/wait\?|\/req_\w+$/
 
 /** An answer that says something else about a request that is decided. */
 function altered(change: object): Mishap {

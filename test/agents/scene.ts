@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { type BadNetwork, startBadNetwork } from '../../packages/client/test/bad-network.ts'
+import { CREATE } from '../../packages/client/test/hostile-setting.ts'
 import type { RealService } from '../../packages/client/test/real-service.ts'
+import { START_MS } from '../support/patience.ts'
 import { type HostEvent, type HostProgram, startHostProgram } from './host-program.ts'
 
 export interface Refund {
@@ -52,7 +54,7 @@ export interface Scene {
   kill(): Promise<void>
 }
 
-/** What a row left: the arguments of each run of the tool, what the model was told by call, the requests, oldest first. */
+/** What a row left: the arguments of each run of the tool, what the model was told by call, the requests by what they ask. */
 export interface Left {
   ran: Refund[]
   told: string[]
@@ -91,6 +93,9 @@ export async function openScene(service: RealService, host: Host, sandbox = fals
   let id = ''
   const mine = () => host.said.filter((one) => Number(one.id) > first)
   const requests = async () => (await service.requestsOf(key)).reverse()
+  /** Looked at in here, since a host may take long to start, and the service limits how often it is asked. */
+  const askedOnce = () =>
+    expect.poll(() => network.seen.some((one) => CREATE.test(one.path)), { timeout: START_MS }).toBe(true)
   const scene: Scene = {
     network,
     service,
@@ -113,11 +118,13 @@ export async function openScene(service: RealService, host: Host, sandbox = fals
     async decide(order, decision) {
       const waits = async () =>
         (await requests()).find(({ action, status }) => status === 'pending' && action.includes(order))
-      await expect.poll(waits, { message: `a request about ${order}` }).toBeDefined()
+      await askedOnce()
+      await expect.poll(waits, { message: `a request about ${order}`, interval: 100 }).toBeDefined()
       await service.decide((await waits())?.id ?? '', decision, decision === 'rejected' ? 'no' : undefined)
     },
     async asked(count = 1) {
-      await expect.poll(async () => (await requests()).length).toBe(count)
+      await askedOnce()
+      await expect.poll(async () => (await requests()).length, { interval: 100 }).toBe(count)
     },
     async seen(path) {
       await expect.poll(() => network.seen.some((one) => path.test(one.path))).toBe(true)
@@ -137,7 +144,8 @@ export async function openScene(service: RealService, host: Host, sandbox = fals
       .filter((one) => one.event === 'told')
       .sort((a, b) => Number(a.id) - Number(b.id) || a.call.localeCompare(b.call))
       .map(({ text }) => text),
-    requests: (await requests()).map(({ status }) => status),
+    // Parallel calls ask in any order.
+    requests: (await requests()).sort((a, b) => a.action.localeCompare(b.action)).map(({ status }) => status),
     errors: mine().flatMap((one) => (one.event === 'ended' && one.error ? [one.error] : [])),
   })
   return { scene, left }

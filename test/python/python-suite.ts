@@ -8,7 +8,7 @@ import { type RealService, startRealService } from '../../packages/client/test/r
 import { packagePath } from '../../src/config/package-path.ts'
 
 /** CI names the one that it has set up, with all that the tests need. */
-const PYTHON = process.env.COUNTERSIGN_PYTHON ?? 'python3'
+export const PYTHON = process.env.COUNTERSIGN_PYTHON ?? 'python3'
 
 /** Whether there is a Python that the package supports. */
 export const hasPython =
