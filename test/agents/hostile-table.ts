@@ -26,14 +26,14 @@
  *      {"id", "event":"ended", "error"?}      the run is over; `error` where the host itself failed
  *
  * A host program may be killed by SIGKILL at any time and started again with the same run. A row that cannot apply to a host is
- * named in `without`, with the reason, and is then reported as skipped.
+ * named in `without`, with the reason, and is then reported as skipped; one in which the host itself does something else, in `differs`.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { htmlPage, type Mishap } from '../../packages/client/test/bad-network.ts'
 import { CONSUME, CREATE } from '../../packages/client/test/hostile-setting.ts'
 import { type RealService, startRealService } from '../../packages/client/test/real-service.ts'
-import { ACME, call, Host, openScene, type Refund, type RunOptions, type Scene } from './scene.ts'
+import { ACME, call, Host, OTHER, openScene, type Refund, type RunOptions, type Scene } from './scene.ts'
 
 /** A host of agents with the adapter in it. */
 export interface HostUnderTest {
@@ -45,25 +45,30 @@ export interface HostUnderTest {
   skip?: string | undefined
   /** Rows that do not apply, each with its reason. */
   without?: Partial<Record<RowName, string>>
+  /** What the host itself does otherwise in a row. */
+  differs?: Partial<Record<RowName, Partial<Row> & { because: string }>>
 }
 
-const OTHER: Refund = { order: '4712', amount: '5.00' }
 const FOREIGN = '6666'
 
-const DONE = /refunded/
+/** What the model is told. */
+export const DONE = /refunded/
 const AWAY = /cannot be reached/
 const REJECTED = /a person rejected this.*"no"/
 const USED = /used before, so it may have been done/
 const UNDECIDED = /nobody has decided yet/
 
+/** What happens, and what must have come of it. */
 interface Row {
   play(on: Scene): Promise<void>
   /** With which arguments the tool ran, in all processes together. */
   ran: Refund[]
   /** What the model was told: of each run, by the calls' ids. */
   told: RegExp[]
-  /** The requests that stand at the service, by what they ask. */
+  /** What became of the requests at the service, by what they ask. */
   requests: ('approved' | 'rejected' | 'pending')[]
+  /** With what the host itself ends a run. */
+  errors?: RegExp[]
   sandbox?: boolean
 }
 
@@ -83,7 +88,7 @@ const twice = (mishap: Mishap): Mishap[] => [mishap, mishap]
 const always = (mishap: Mishap): Mishap[] => Array(200).fill(mishap)
 const shortly = { patience: { unreachableAfterSeconds: 1 } }
 
-async function approved(on: Scene, options?: RunOptions): Promise<void> {
+export async function approved(on: Scene, options?: RunOptions): Promise<void> {
   on.start(options)
   await on.decide(ACME.order, 'approved')
   await on.ended()
@@ -322,7 +327,7 @@ const ROWS = {
 type RowName = keyof typeof ROWS
 
 /** Runs the table through one host. */
-export function hostileTable({ name, command, env, skip, without = {} }: HostUnderTest): void {
+export function hostileTable({ name, command, env, skip, without = {}, differs = {} }: HostUnderTest): void {
   describe(name, () => {
     const host = new Host(command, env)
     let service: RealService
@@ -333,19 +338,24 @@ export function hostileTable({ name, command, env, skip, without = {} }: HostUnd
       await host.kill()
       await service?.close()
     })
-    for (const [title, row] of Object.entries<Row>(ROWS)) {
+    for (const [title, usual] of Object.entries<Row>(ROWS)) {
+      const { because, ...other } = differs[title as RowName] ?? {}
+      const row = { ...usual, ...other }
       const reason = skip ?? without[title as RowName]
-      it.skipIf(reason)(reason ? `${title} (not run: ${reason})` : title, async () => {
-        const { scene, left } = await openScene(service, host, row.sandbox)
-        await row.play(scene)
-        const { told, ...rest } = await left()
-        expect({ ...rest, told }).toEqual({
-          ran: row.ran,
-          told: row.told.map((words) => expect.stringMatching(words)),
-          requests: row.requests,
-          errors: [],
-        })
-      })
+      it.skipIf(reason)(
+        [title, reason && `not run: ${reason}`, because].filter(Boolean).join('; '),
+        async () => {
+          const { scene, left } = await openScene(service, host, row.sandbox)
+          await row.play(scene)
+          const { told, ...rest } = await left()
+          expect({ ...rest, told }).toEqual({
+            ran: row.ran,
+            told: row.told.map((words) => expect.stringMatching(words)),
+            requests: row.requests,
+            errors: (row.errors ?? []).map((words) => expect.stringMatching(words)),
+          })
+        },
+      )
     }
   })
 }

@@ -3,7 +3,7 @@ import { hostileTable } from './hostile-table.ts'
 
 hostileTable({
   name: 'plain TypeScript',
-  command: await builtHost('plain'),
+  ...(await builtHost('plain')),
   without: {
     'the snapshot changes after the ask': 'it keeps none',
     'the host’s own approval step answers with a mistyped verdict': 'it has none',

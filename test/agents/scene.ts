@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { type BadNetwork, startBadNetwork } from '../../packages/client/test/bad-network.ts'
-import { CREATE } from '../../packages/client/test/hostile-setting.ts'
+import { CONSUME, CREATE } from '../../packages/client/test/hostile-setting.ts'
 import type { RealService } from '../../packages/client/test/real-service.ts'
 import { START_MS } from '../support/patience.ts'
 import { type HostEvent, type HostProgram, startHostProgram } from './host-program.ts'
+
+const SELDOM = { interval: 200 }
 
 export interface Refund {
   order: string
@@ -14,6 +16,7 @@ export interface Refund {
 }
 
 export const ACME: Refund = { order: '4711', amount: '19.90' }
+export const OTHER: Refund = { order: '4712', amount: '5.00' }
 /** A call of the mock model. */
 export const call = (refund: Refund, id = 'call-1') => ({ id, arguments: refund })
 
@@ -92,10 +95,12 @@ export async function openScene(service: RealService, host: Host, sandbox = fals
   let state = join(folder, 'state')
   let id = ''
   const mine = () => host.said.filter((one) => Number(one.id) > first)
-  const requests = async () => (await service.requestsOf(key)).reverse()
+  const requests = () => service.requestsOf(key)
   /** Looked at in here, since a host may take long to start, and the service limits how often it is asked. */
-  const askedOnce = () =>
-    expect.poll(() => network.seen.some((one) => CREATE.test(one.path)), { timeout: START_MS }).toBe(true)
+  const creates = (count: number, about = '') => {
+    const found = () => network.seen.filter(({ path, body }) => CREATE.test(path) && body.includes(about))
+    return expect.poll(() => found().length, { timeout: START_MS }).toBeGreaterThanOrEqual(count)
+  }
   const scene: Scene = {
     network,
     service,
@@ -118,19 +123,21 @@ export async function openScene(service: RealService, host: Host, sandbox = fals
     async decide(order, decision) {
       const waits = async () =>
         (await requests()).find(({ action, status }) => status === 'pending' && action.includes(order))
-      await askedOnce()
-      await expect.poll(waits, { message: `a request about ${order}`, interval: 100 }).toBeDefined()
+      await creates(1, order)
+      await expect.poll(waits, { ...SELDOM, message: `a request about ${order}` }).toBeDefined()
       await service.decide((await waits())?.id ?? '', decision, decision === 'rejected' ? 'no' : undefined)
     },
     async asked(count = 1) {
-      await askedOnce()
-      await expect.poll(async () => (await requests()).length, { interval: 100 }).toBe(count)
+      await creates(count)
+      await expect.poll(async () => (await requests()).length, SELDOM).toBe(count)
     },
     async seen(path) {
       await expect.poll(() => network.seen.some((one) => path.test(one.path))).toBe(true)
     },
     async consumed() {
-      await expect.poll(async () => (await requests())[0]).toMatchObject({ consumed_at: expect.any(String) })
+      await scene.seen(CONSUME)
+      const first = async () => (await requests())[0]
+      await expect.poll(first, SELDOM).toMatchObject({ consumed_at: expect.any(String) })
     },
     ran: () =>
       host.running.until('the tool', () => host.said.some((one) => one.id === id && one.event === 'ran')),

@@ -1,10 +1,7 @@
 import { createInterface } from 'node:readline'
 import { type Client, countersign } from '@countersign/client'
 
-export interface Refund {
-  order: string
-  amount: string
-}
+export type Refund = { order: string; amount: string }
 
 /** A run that a row of the table orders; `hostile-table.ts` says what its members mean. */
 export interface Run {
