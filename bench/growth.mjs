@@ -7,11 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedStore } from 'embedded-mongo'
+import { kindOf } from '../dist/src/domain/likeness.js'
+import { departuresFrom, MOST_PRECEDENTS } from '../dist/src/domain/precedents.js'
 import { createAuditTrail } from '../dist/src/store/audit/audit-trail.js'
 import { connectStore } from '../dist/src/store/mongo/connect.js'
 import { createRequestHistory } from '../dist/src/store/requests/request-history.js'
 import { createRequestStore } from '../dist/src/store/requests/requests.js'
 import { makeIndexes } from '../dist/src/store/schema/indexes.js'
+import { kindSha256 } from '../dist/src/store/schema/note-kinds.js'
 
 // No two have a factor in common, nor with the 100 of `statusOf`.
 const ACCOUNTS = 3
@@ -67,6 +70,17 @@ function statusOf(n) {
   return place < 9 ? 'rejected' : place < 14 ? 'expired' : 'approved'
 }
 
+const contextOf = (n) =>
+  JSON.stringify({
+    tool: `pay ${n % 10}`,
+    invoice: n,
+    amount: '125.00',
+    currency: 'EUR',
+    text: 'x'.repeat(200),
+  })
+const kindOfRequest = (n) =>
+  kindOf({ api_key_id: `key_${n % KEYS}`, sandbox: false, context_json: contextOf(n) })
+
 function request(n, status = statusOf(n)) {
   const at = new Date(START + n * 1000)
   const person = n % PEOPLE
@@ -99,7 +113,8 @@ function request(n, status = statusOf(n)) {
     requested_by: { key_name: 'deploy bot', account_name: 'Example' },
     sandbox: false,
     action: `Pay invoice ${n}`,
-    context_json: JSON.stringify({ invoice: n, amount: '125.00', currency: 'EUR', text: 'x'.repeat(200) }),
+    context_json: contextOf(n),
+    ...(decided ? { kind_sha256: kindSha256(kindOfRequest(n)) } : {}),
     context_sha256: hex(32),
     high_impact: n % 7 === 0,
     requirement: {
@@ -186,6 +201,11 @@ function statements({ connection, requests, history, trail }, size) {
       history.page({ account_id: account(), person_id: `usr_${any(PEOPLE)}`, limit: 50 }),
     'pending of a person': () =>
       history.page({ account_id: account(), person_id: `usr_${any(PEOPLE)}`, status: 'pending', limit: 50 }),
+    precedents: async () => {
+      const n = any(size)
+      const found = await history.decidedOfKind(kindOfRequest(n), `req_${padded(n)}`, MOST_PRECEDENTS)
+      departuresFrom(found, JSON.parse(contextOf(n)))
+    },
     'audit page': () => trail.list({ account_id: account(), limit: 50 }),
     'audit page by time': () => trail.list({ account_id: account(), from: new Date(0), limit: 50 }),
     'conditional write': () =>

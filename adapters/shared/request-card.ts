@@ -1,5 +1,5 @@
 import type { CardStatus, CardView, ReplyView } from '../../src/domain/card-view.ts'
-import { quoted, shortLine, unquoted } from '../../src/domain/cut-text.ts'
+import { more, quoted, shortLine, unquoted } from '../../src/domain/cut-text.ts'
 import { methodWord } from '../../src/domain/request.ts'
 import { type TextWarnings, warningPrefix } from '../../src/domain/text-warnings.ts'
 import { framed } from './caller-parts.ts'
@@ -14,6 +14,7 @@ import {
   ours,
   type Piece,
   type Preview,
+  quote,
   type Tone,
   words,
 } from './card-parts.ts'
@@ -109,6 +110,8 @@ export interface HeadParts {
   badges: Piece[][]
   lines: Piece[][]
   warnings: Piece[][]
+  /** What was decided before, while the request is pending. */
+  precedents: CardPart[]
   /** The approver's comment, framed. */
   comment: CardPart[]
 }
@@ -122,6 +125,7 @@ export function headParts(view: CardView): HeadParts {
       ? [...askerLines(view), ...statusLines(view)]
       : [...statusLines(view), ...askerLines(view), ...toldLines(view)],
     warnings: warningLines(view),
+    precedents: precedentParts(view),
     comment: commentParts(view.status),
   }
 }
@@ -135,6 +139,20 @@ function askerLines({ requested_by: { key_name, account_name }, ...view }: CardV
       ? []
       : [[bold('Undoing it: '), words(view.reversibility), italic(' · says the caller')]]),
     ...(view.use_within === undefined ? [] : [[words(view.use_within)]]),
+  ]
+}
+
+/** Says what was decided before and what differs: in our words, with the caller's names of fields in frames. */
+function precedentParts({ precedents }: CardView): CardPart[] {
+  if (precedents === undefined) return []
+  const { heading, said, at, departures, more: others } = precedents
+  return [
+    ours([bold(`${heading}: `), words(said), ...(at === undefined ? [] : [moment(at)])]),
+    ...departures.flatMap(({ words: how, fields }) => [
+      ours([bold(how)]),
+      quote(fields.flatMap((field, index) => [...(index > 0 ? [words(', ')] : []), code(field)])),
+    ]),
+    ...(others === 0 ? [] : [ours([italic(more(others, 'field differs', 'fields differ'))])]),
   ]
 }
 

@@ -72,13 +72,13 @@ export function renderCard(view: CardView): SlackMessage {
  * caller's text stands below a line of ours that names its author; another line of ours ends the last frame (T44).
  */
 function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
-  const { badges, lines, warnings, comment } = headParts(view)
+  const { badges, lines, warnings, precedents, comment } = headParts(view)
   const { action, details, end } = callerParts(view, size)
   const open = view.status.kind === 'pending'
   return [
     header(cardHeading(view)),
     richText(drawParts(open && badges.length > 0 ? [ours(...badges), ...action] : action)),
-    richText(drawParts([ours(...(open ? [] : badges), ...warnings, ...lines), ...comment])),
+    richText(drawParts([...precedents, ours(...(open ? [] : badges), ...warnings, ...lines), ...comment])),
     ...(open ? [actionButtons(view)] : []),
     ...(details.length > 0 ? [richText(drawParts(details))] : []),
     ...(end === undefined ? [] : [note(end)]),

@@ -115,6 +115,7 @@ function open(view: CardView, head: HeadParts, caller: CallerParts, shows: Shows
   return [
     titled(cardHeading(view), head.badges.length === 0 ? undefined : impactGround(view), head.badges),
     ...drawParts(action),
+    ...drawParts(head.precedents),
     ...band('warning', head.warnings),
     ...drawLines([...head.lines, ...lines], 'Small'),
     buttons(...pageActions(view)),

@@ -9,6 +9,7 @@ import {
   loadReview,
   MismatchError,
 } from '../../webauthn-page/kit/request/checked-review.ts'
+import { loadSimilar, precedentsView } from '../../webauthn-page/kit/request/precedents.ts'
 import { heldNotice, quorumView } from '../../webauthn-page/kit/request/request-panel.ts'
 import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
@@ -21,8 +22,10 @@ import { forWhom } from './pending.ts'
 /** Loads everything about a request, to be shown beside the list. @throws RequestFailure, ShapeError */
 export async function readingOf(request: PendingRequest): Promise<HTMLElement[]> {
   try {
-    const [checked, before] = await Promise.all([loadReview(request.id), similarSection(request.id)])
-    return [...reading(request, checked), ...(before === undefined ? [] : [before])]
+    const [checked, similar] = await Promise.all([loadReview(request.id), loadSimilar(request.id)])
+    const parts = [...reading(request, checked), similarSection(similar)]
+    parts.splice(1, 0, similar && precedentsView(similar))
+    return parts.filter((part) => part !== undefined)
   } catch (error) {
     if (!(error instanceof MismatchError)) throw error
     return [notice('error', error.message, ' Do not decide this request. Tell the operator of this service.')]

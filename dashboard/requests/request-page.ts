@@ -19,6 +19,7 @@ import { notice, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { plainScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { type CheckedReview, loadReview, stateOf } from '../../webauthn-page/kit/request/checked-review.ts'
+import { loadSimilar, precedentsView } from '../../webauthn-page/kit/request/precedents.ts'
 import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
 import { quorumView, requestPanel } from '../../webauthn-page/kit/request/request-panel.ts'
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
@@ -78,13 +79,14 @@ async function aboutThePast(
   context: PageContext,
   person: WritePerson,
 ): Promise<HTMLElement[]> {
-  const parts = await Promise.all([
-    similarSection(review.id),
+  const [similar, timeline] = await Promise.all([
+    loadSimilar(review.id),
     allSent(review.id, log)
       .then((sent) => timelineSection(review, sent, context, person))
       .catch(() => undefined),
   ])
-  return parts.filter((part) => part !== undefined)
+  const known = review.status === 'pending' && similar !== undefined ? precedentsView(similar) : undefined
+  return [known, similarSection(similar), timeline].filter((part) => part !== undefined)
 }
 
 /** Reads all deliveries for the timeline; the list begins with the first page. @throws RequestFailure, ShapeError */

@@ -1,26 +1,18 @@
-import type { similarAnswer } from '../../src/http/api/decisions.ts'
-import type { Answer } from '../../src/http/api/shared/fields.ts'
-import { get } from '../../webauthn-page/kit/api/request.ts'
-import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { type Child, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
+import type { Similar } from '../../webauthn-page/kit/request/precedents.ts'
 import { byName, SANDBOX_DECIDED } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { stateTag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 
-type Similar = Answer<typeof similarAnswer>
 type Earlier = Similar['data'][number]
-
-const similarShape = answer<Similar>()
 
 /**
  * Earlier requests of the same key for the same tool, their outcomes, and how this request differs; undefined if there are
  * none. An earlier approval says nothing about this request: it only helps to see what is new in it.
  */
-export async function similarSection(id: string): Promise<HTMLElement | undefined> {
-  // The comparison helps to decide, but the page is complete without it.
-  const found = await get(`/approvals/${encodeURIComponent(id)}/similar`, similarShape).catch(() => undefined)
+export function similarSection(found: Similar | undefined): HTMLElement | undefined {
   if (found === undefined || found.data.length === 0) return undefined
   const part = section(
     'Asked before',

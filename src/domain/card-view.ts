@@ -1,5 +1,6 @@
 import type { Scope } from './api-key.ts'
 import type { FactorNotice } from './factor-notice.ts'
+import type { PrecedentWords } from './precedent-words.ts'
 import type { Outcome } from './receipt.ts'
 import type { TextWarnings } from './text-warnings.ts'
 
@@ -74,6 +75,8 @@ export interface CardView extends TextWarnings {
   reversibility?: string
   /** How long an approval can be used, in our words. */
   use_within?: string
+  /** What was decided before, and what differs; only on approvers' cards, while the request is pending. Names in visible form. */
+  precedents?: PrecedentWords<Date>
   /** A dry run: no person decides it. */
   sandbox?: true
   quorum: { approved: number; needed: number }

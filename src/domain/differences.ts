@@ -20,9 +20,16 @@ export function differences(before: Record<string, unknown>, now: Record<string,
 function leavesOf(value: Record<string, unknown>, path = ''): Map<string, string> {
   return new Map(
     Object.entries(value).flatMap(([key, inner]): [string, string][] =>
-      isRecord(inner) ? [...leavesOf(inner, `${path}${key}.`)] : [[`${path}${key}`, textOf(inner)]],
+      isRecord(inner)
+        ? [...leavesOf(inner, `${path}${segment(key)}.`)]
+        : [[`${path}${segment(key)}`, textOf(inner)]],
     ),
   )
+}
+
+/** Returns the name in quotes if it could pass for a path: `a.b` is the field b of a, `"a.b"` a field of that name. */
+export function segment(key: string): string {
+  return key === '' || /[."[\]]/.test(key) ? JSON.stringify(key) : key
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

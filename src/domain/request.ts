@@ -159,6 +159,8 @@ export interface ApprovalRequest extends MadeAfter {
   seen?: Seen[]
   decision?: Decision
   cancelled?: true
+  /** Once people decided it: hash of what it has in common with others of its kind (`kindOf`). */
+  kind_sha256?: string
   /** Id of the restore after which it was decided, although it was in the copy: another decision on it may exist. */
   decided_after?: string
   /** When the caller consumed the approval. */
@@ -209,6 +211,8 @@ export interface RequestChange {
   signed_votes?: Vote[]
   decision?: Decision
   callback?: CallbackOutbox
+  /** What the request has in common with others of its kind, if anything. */
+  kind?: string
   /** See `ApprovalRequest`. */
   decided_after?: string
   events: OutboxEvent[]

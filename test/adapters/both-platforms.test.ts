@@ -26,16 +26,20 @@ it('shows a person with Slack and Teams a card in each; one decision changes bot
   await driver.installation(ana, 'add-upgrade')
   await waitUntil(() => expect(connector.installed.has(ana.id)).toBe(true))
 
-  const id = await ask(setting, { context: { reason: 'Invoices may go' } })
-  const inSlack = async (): Promise<SlackMessage[]> =>
-    (await slack.dmOf(slack.user('ana'))).filter((message) => JSON.stringify(message).includes(id))
-  const inTeams = () => connector.in(ana.id).filter((message) => JSON.stringify(message.shown).includes(id))
+  const context = { reason: 'Invoices may go', tool: 'invoices.delete', count: 3 }
+  const id = await ask(setting, { context })
+  const inSlack = async (of = id): Promise<SlackMessage[]> =>
+    (await slack.dmOf(slack.user('ana'))).filter((message) => JSON.stringify(message).includes(of))
+  const inTeams = (of = id) =>
+    connector.in(ana.id).filter((message) => JSON.stringify(message.shown).includes(of))
   await waitUntil(async () => {
     const [card, ...others] = await inSlack()
     expect(others).toEqual([])
     expect(shownText(card?.blocks)).toContain('Invoices may go')
     expect(inTeams()).toHaveLength(1)
     expect(JSON.stringify(inTeams()[0]?.shown.at(-1))).toContain('Invoices may go')
+    for (const text of [shownText(card?.blocks), JSON.stringify(inTeams())])
+      expect(text).toMatch(/First time on record: .*this API key asks for this tool\./)
   })
 
   expect((await decideByPasskey(setting, id, 'approved')).status).toBe(200)
@@ -56,6 +60,17 @@ it('shows a person with Slack and Teams a card in each; one decision changes bot
       'said',
     ]),
   )
+
+  const next = await ask(setting, { context: { ...context, count: 30, iban: 'DE1' } })
+  await waitUntil(async () => {
+    const [card] = await inSlack(next)
+    const [teamsCard] = inTeams(next)
+    for (const text of [shownText(card?.blocks), JSON.stringify(teamsCard?.shown.at(-1))]) {
+      expect(text).toMatch(/Before:.*approved once, last approved/)
+      expect(text).toMatch(/10 × the usual 3.*count/)
+      expect(text).toMatch(/New field.*iban/)
+    }
+  })
 
   const read = Object(await (await callWithKey(service, setting.key, `/${id}`)).json())
   const slackDriver = createSlackDriver({

@@ -1,5 +1,7 @@
 import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
+import type { PageState } from '../support/page-answers.ts'
 import { batchArea } from '../support/page-batch-answers.ts'
 import { SAMPLE_USER, samplePending, sampleReview } from '../support/page-samples.ts'
 import { lookAtScenes } from '../support/page-scenes.ts'
@@ -12,6 +14,25 @@ const TALL = 5200
 
 const LOST = { key_name: 'ops-agent-prod', account_name: 'Example Ltd', key_revoked: true } as const
 const PRINCIPAL = { name: 'Bea Costa', approver: 'b1946ac92492d234', delegate: SAMPLE_USER.approver }
+
+const PRECEDENTS: NonNullable<PageState['precedents']> = {
+  ...{ by: 'tool', own: false, approved: 14, rejected: 1, at_least: false },
+  last: { decision: 'approved', decided_at: new Date(Date.now() - 30 * 3_600_000).toISOString() },
+  departures: [
+    { field: 'tool_arguments.amount', how: 'times', times: 10, usual: 1200 },
+    { field: 'iban\u202e', how: 'changed' },
+    { field: `<b>bic</b>${LONG}`, how: 'changed' },
+    { field: 'High impact: no', how: 'added' },
+  ],
+  more: 2,
+}
+const UNLIKE = [
+  'Before: approved 14 times, rejected once, last approved yesterday.\n',
+  '10 × the usual 1,200: tool_arguments.amount',
+  `New value: iban[U+202E], <b>bic</b>${LONG.slice(0, 50)}… 430 more characters`,
+  'New field: High impact: no',
+  '… 2 more fields differ',
+].join('\n')
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
@@ -76,11 +97,34 @@ describeInBrowser('one request and the way on, for everybody', () => {
     suite,
     { area: undefined, name: 'decided', path: PATH },
     {
-      'a request for somebody else, of a revoked key': {
-        ready: '.decision-form',
+      'a request for somebody else, of a revoked key, unlike those approved before': {
+        ready: '.precedents',
         prepare: (_, state) => {
           state.review = sampleReview({ requested_by: LOST, on_behalf_of: PRINCIPAL })
+          state.precedents = PRECEDENTS
         },
+        act: async (page) => {
+          expect(await page.locator('.precedents').innerText()).toBe(UNLIKE)
+          // Beside the caller's frame, not in it.
+          expect(await page.locator('.caller-box .precedents').count()).toBe(0)
+        },
+      },
+      'a request that is the first of its tool': {
+        ready: '.precedents',
+        prepare: (_, state) => {
+          const { last: _last, ...first } = {
+            ...PRECEDENTS,
+            approved: 0,
+            rejected: 0,
+            departures: [],
+            more: 0,
+          }
+          state.precedents = first
+        },
+        act: async (page) =>
+          expect(await page.locator('.precedents').innerText()).toBe(
+            'First time on record: this API key asks for this tool.',
+          ),
       },
       'the inbox for somebody else, of a revoked key': {
         path: '/',

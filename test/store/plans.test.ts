@@ -57,7 +57,8 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
     201,
   )
   const ids: string[] = []
-  for (let n = 0; n < 6; n += 1) ids.push(await ask(setting, { requires_individual_decision: n === 0 }))
+  for (let n = 0; n < 6; n += 1)
+    ids.push(await ask(setting, { requires_individual_decision: n === 0, context: { tool: 'deploy' } }))
   const once = { method: 'POST', token: key, json: { action: 'x' }, headers: { 'idempotency-key': 'once' } }
   for (const _time of [1, 2])
     expect((await send(service, '/api/v1/approvals/request', once)).status).toBe(201)
@@ -96,9 +97,11 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
   for (const path of account) await get(`/account${path}`)
   for (const path of me) await get(`/me${path}`)
   expect(await service.composition.deps.requests.withVoteOf(owner.userId, 1)).toEqual([])
-  for (const path of ['review', 'deliveries']) await get(`/approvals/${approved}/${path}`)
+  for (const path of ['review', 'similar', 'deliveries']) await get(`/approvals/${approved}/${path}`)
   expect(reports.filter(({ index }) => index !== undefined).length).toBeGreaterThan(100)
   expect(scans().filter((scan) => !READ_WHOLE.includes(scan))).toEqual([])
+  const looks = reports.filter(({ index }) => index === 'decided_of_kind')
+  expect(looks.map(({ command }) => command)).toEqual(['find'])
 })
 
 /** A card of another account, in the way. */

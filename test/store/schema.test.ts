@@ -5,6 +5,7 @@ import { createSessionStore } from '../../src/store/people/sessions.ts'
 import { dropIdempotency } from '../../src/store/schema/drop-idempotency.ts'
 import { declaredIndexes, makeIndexes } from '../../src/store/schema/indexes.ts'
 import { OLDEST_BESIDE, SCHEMA_VERSION } from '../../src/store/schema/migrations.ts'
+import { kindSha256 } from '../../src/store/schema/note-kinds.ts'
 import { prepareSchema } from '../../src/store/schema/prepare-schema.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { clockOf } from '../support/clock.ts'
@@ -51,6 +52,7 @@ const FINGERPRINTS = [
   'caa5d60007d5bdb1',
   '737c56358eacd3b3',
   'df5ce48900fcee3c',
+  'dcbb9009a84c4c58',
 ]
 
 it('has another version when an index changes', async () => {
@@ -153,6 +155,22 @@ describe('a start', () => {
     const { connection, proxy } = await useWatchedStore()
     await connection.collection<{ _id: string }>('schema').insertOne({ _id: 'indexes', ...{ version: 9 } })
     await connection.collection<{ _id: string }>('idempotency').insertOne({ _id: 'key_1:a' })
+    const requests = connection.collection<{ _id: string }>('requests')
+    const decided = {
+      status: 'approved',
+      sandbox: false,
+      api_key_id: 'key_1',
+      context_json: '{"tool":"pay"}',
+    }
+    await requests.insertMany([
+      { _id: 'a', ...decided },
+      { _id: 'b', ...decided, status: 'rejected', ...{ context_json: '{"tool":"pay","amount":1}' } },
+      { _id: 'c', ...decided, status: 'pending' },
+      { _id: 'd', ...decided, sandbox: true },
+      { _id: 'e', ...decided, ...{ erased_at: new Date() } },
+      { _id: 'f', ...decided, context_json: '{"reason":"x"}' },
+      { _id: 'g', ...decided, ...{ kind_sha256: 'noted' } },
+    ])
     let dies = true
     proxy.play({
       before: (_command, name) => {
@@ -174,6 +192,13 @@ describe('a start', () => {
       oldest: OLDEST_BESIDE,
     })
     expect(told).toContain(`migration: ${dropIdempotency.title}`)
+    const noted = await requests.find({ kind_sha256: { $ne: null } }).toArray()
+    const kind = kindSha256('["key_1",{"by":"tool","tool":"pay"}]')
+    expect(noted.map((one) => [one._id, Object(one).kind_sha256])).toEqual([
+      ['a', kind],
+      ['b', kind],
+      ['g', 'noted'],
+    ])
   })
 
   it('makes what is missing though it was made once, as after a restore of documents alone', async () => {

@@ -1,4 +1,5 @@
 import type { CardView } from '../../src/domain/card-view.ts'
+import type { Precedents } from '../../src/domain/precedents.ts'
 import { viewCard } from '../../src/flow/tell/view-card.ts'
 import { sampleRequest, TO_ANA } from './card-samples.ts'
 import { SLACK_INJECTIONS, SPOOF_CASES, TEAMS_INJECTIONS } from './spoof-cases.ts'
@@ -21,5 +22,16 @@ export function hostileView(text: string): CardView {
   }
   const findings = [{ severity: text, detector: text, snippet: text }]
   const context_json = JSON.stringify({ ...context, risk_arg_findings: findings })
-  return viewCard(sampleRequest({ action: text, context_json }), TO_ANA)
+  const precedents: Precedents = {
+    ...{
+      likeness: { by: 'tool', tool: text },
+      own: false,
+      approved: 0,
+      rejected: 0,
+      at_least: false,
+      last: undefined,
+    },
+    departures: [{ field: text, how: 'added' }],
+  }
+  return viewCard(sampleRequest({ action: text, context_json }), { ...TO_ANA, precedents })
 }

@@ -4,6 +4,8 @@ import type { AccountInvitation, AccountView } from '../../dashboard/shell/accou
 import { refusal } from '../../src/domain/errors.ts'
 import { given } from '../../src/domain/given.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
+import type { similarAnswer } from '../../src/http/api/similar.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type {
   Factors,
@@ -46,6 +48,7 @@ export interface PageState {
   invitations: AccountInvitation[]
   review: Review | undefined
   pending: PendingRequest[]
+  precedents?: Answer<typeof similarAnswer>['precedents']
   /** Whether `GET /me/pending/events` is there. */
   events: boolean
   factors: Factors
@@ -148,6 +151,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
       key: { ...SAMPLE_KEYS[0], name: String(body.name), sandbox: body.sandbox === true },
     }),
     // A newer service may say more than this page knows of; the page must not mind.
+    [`GET /approvals/${id}/similar`]: () => ({ precedents: state.precedents, data: [], names: {} }),
     [`GET /approvals/${id}/review`]: () => ({
       ...state.review,
       server_time: new Date().toISOString(),

@@ -1,7 +1,7 @@
 import type { Delivery, RequestLog, RequestRow } from '../../dashboard/requests/request-shapes.ts'
 import { refusal } from '../../src/domain/errors.ts'
-import type { similarAnswer } from '../../src/http/api/decisions.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
+import type { similarAnswer } from '../../src/http/api/similar.ts'
 import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, RawAnswer } from './page-area.ts'
 import { sampleReview } from './page-samples.ts'

@@ -27,6 +27,8 @@ import { isFinal, sessionEnded, showInvitation, showStopped, wayBack } from './s
 
 const POLL_MS = 4000
 
+const loadPrecedents = () => import('../kit/request/precedents.ts')
+
 /** `/a/<id>?d=approve|reject`. Opening the page changes nothing and shows nothing before sign-in (T12, T13). */
 export class DecidePage {
   readonly #id: string
@@ -51,6 +53,8 @@ export class DecidePage {
     this.#id = id
     this.#wanted = wanted
     this.#draft = keptDraft(`comment:${id}`)
+    // While the request loads.
+    loadPrecedents().catch(() => {})
     addEventListener('online', () => this.#lookNow())
   }
 
@@ -115,6 +119,7 @@ export class DecidePage {
     }
     showScene(titleOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
+    if (isOpen(review)) showPrecedents(review.id, scene)
     if (isOpen(review)) unseen.watch(scene)
     if (this.#place > 0) window.scrollTo(0, this.#place)
     this.#place = 0
@@ -245,6 +250,17 @@ function recordedNotice(decision: Outcome): HTMLElement {
 /** Returns the vote of the signed-in person. */
 function ownVote({ votes }: Review): Review['votes'][number] | undefined {
   return votes.find(({ mine }) => mine)
+}
+
+/** Adds what was decided before. Loaded later: the request comes first, and can be decided without. */
+function showPrecedents(id: string, scene: Element): void {
+  loadPrecedents()
+    .then(async ({ loadSimilar, precedentsView }) => {
+      const found = await loadSimilar(id)
+      const view = found && precedentsView(found)
+      if (view) holdingStill(() => scene.querySelector('.request-text')?.prepend(view))
+    })
+    .catch(() => {})
 }
 
 /** Keeps the buttons under the finger when `change` makes the page above them longer, if the browser does not do so itself. */

@@ -150,7 +150,9 @@ export interface Schemas {
   ReviewedVote: { approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; decision: "approved" | "rejected"; method: Schemas["Method"]; at: Schemas["Time"]; mine: boolean; comment: string | null }
   /** Current names of the people of the account, by reference; only for members of the account. Receipts contain references only. */
   Names: { readonly [name: string]: string }
-  SimilarRequests: { data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; names: Schemas["Names"] }
+  SimilarRequests: { precedents?: Schemas["Precedents"]; data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; names: Schemas["Names"] }
+  /** What people decided about the last 50 requests of this key and kind. Absent: nothing is known. Without `last`: this is the first of its tool. */
+  Precedents: { by: "tool" | "fields"; own: boolean; approved: number; rejected: number; at_least: boolean; last?: { decision: "approved" | "rejected"; decided_at: Schemas["Time"] }; departures: readonly ({ field: string; how: "times" | "changed" | "missing" | "added"; times?: number; usual?: number })[]; more: number }
   /** `options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`. */
   DecisionOptions: { intent: Schemas["Intent"]; options: Schemas["PublicKeyCredentialRequestOptions"] }
   /** The statement that the person consents to. Compare it with what you show. */

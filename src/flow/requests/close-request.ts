@@ -3,6 +3,7 @@ import { drawEvent } from '../../domain/event.ts'
 import { decidedData } from '../../domain/event-data.ts'
 import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
+import { kindOf } from '../../domain/likeness.ts'
 import { buildPayload, type Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../../domain/request.ts'
 import { isFromCopy } from '../../domain/restore.ts'
@@ -48,7 +49,8 @@ export async function closingChange(
     vote: closing,
     signed_votes: signed,
     decision,
-    ...given({ callback, decided_after: isFromCopy(request, restore) ? restore.id : undefined }),
+    ...given({ callback, kind: kindOf(request) }),
+    ...given({ decided_after: isFromCopy(request, restore) ? restore.id : undefined }),
     events: [drawEvent(deps, type, decision.decided_at, decidedData(request, decision))],
     audit: [
       votedEntry(deps, request, closing, actor),

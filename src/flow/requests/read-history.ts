@@ -2,6 +2,7 @@ import { may, roleIn } from '../../domain/account.ts'
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
+import type { Precedents } from '../../domain/precedents.ts'
 import { type ApprovalRequest, contextOf, type RequestStatus } from '../../domain/request.ts'
 import { foldText, holdsText, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
@@ -10,6 +11,7 @@ import type { HistoryFilter, HistoryPage, RequestOutline } from '../../store/req
 import type { FlowDeps } from '../deps.ts'
 import { accessTo, exportGuard } from '../people/accounts.ts'
 import type { SignedIn } from '../people/sessions.ts'
+import { findPrecedents } from './find-precedents.ts'
 import { reviewRequest } from './review-request.ts'
 import { settleRequest } from './settle-request.ts'
 
@@ -87,8 +89,8 @@ const LOOKED_THROUGH = 50
 const SIMILAR = 3
 
 /**
- * Returns the request and the latest ones before it, newest first, that the same key made for the same tool and that this
- * person may see.
+ * Returns the request, the latest ones before it, newest first, that the same key made for the same tool and that this person may
+ * see, and what was decided about requests of its kind.
  * @throws Refusal as `reviewRequest`
  */
 export async function similarRequests(
@@ -96,22 +98,25 @@ export async function similarRequests(
   person: User,
   id: string,
   address: string,
-): Promise<{ request: ApprovalRequest; earlier: ApprovalRequest[] }> {
+): Promise<{ request: ApprovalRequest; earlier: ApprovalRequest[]; precedents: Precedents | undefined }> {
   const { request } = await reviewRequest(deps, person, id, address)
   const { account_id, api_key_id, sandbox } = request
   const account = await deps.accounts.find(account_id)
   const seesAll = account !== undefined && may(roleIn(account, person.id), 'read_all')
-  const found = await deps.history.page({
-    account_id,
-    api_key_id,
-    ...(seesAll ? {} : { person_id: person.id }),
-    before: request,
-    limit: LOOKED_THROUGH,
-  })
+  const [precedents, found] = await Promise.all([
+    findPrecedents(deps, request, person.id, account),
+    deps.history.page({
+      account_id,
+      api_key_id,
+      ...(seesAll ? {} : { person_id: person.id }),
+      before: request,
+      limit: LOOKED_THROUGH,
+    }),
+  ])
   const { tool } = contextOf(request)
   const similar = found.filter((one) => one.sandbox === sandbox && contextOf(one).tool === tool)
   const earlier = await Promise.all(similar.slice(0, SIMILAR).map((one) => settleRequest(deps, one)))
-  return { request, earlier }
+  return { request, earlier, precedents }
 }
 
 type OutlineTest = (outline: RequestOutline) => boolean

@@ -6,10 +6,12 @@ import type { Card, CardReply } from '../../domain/chat.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import { isTarget } from '../../domain/notify.ts'
+import type { Precedents } from '../../domain/precedents.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { partIn } from '../people/delegates.ts'
+import { findPrecedents } from '../requests/find-precedents.ts'
 import { tellsOutcome } from './tell-requester.ts'
 import { viewCard, viewConsent } from './view-card.ts'
 
@@ -61,7 +63,9 @@ export async function showCard(
   const asked = !mayRead && !namesInChannels ? [] : othersAsked(request)
   const principal = part?.principalId === undefined ? [] : [part.principalId]
   const people = await deps.users.findMany([...voters, ...principal, ...asked])
+  const asks = part !== undefined && person !== undefined && request.status === 'pending'
   const view = viewCard(request, {
+    precedents: asks ? await precedentsOf(deps, request, person.id) : undefined,
     ...(mayRead ? { audience: 'approver', personId: person?.id } : { audience: 'channel' }),
     principalId: part?.principalId,
     names: new Map(people.map(({ id, name }) => [id, name])),
@@ -74,6 +78,20 @@ export async function showCard(
     person,
     view: { ...view, told: true, ...(person && !mayRead && { no_page: true }) },
     tells,
+  }
+}
+
+/** The card is complete without them: a failing look must not hold it up. */
+async function precedentsOf(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+  personId: string,
+): Promise<Precedents | undefined> {
+  try {
+    return await findPrecedents(deps, request, personId, await deps.accounts.find(request.account_id))
+  } catch (error) {
+    deps.log.debug({ error, request_id: request.id }, 'looking for earlier requests of a kind failed')
+    return undefined
   }
 }
 

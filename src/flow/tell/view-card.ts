@@ -7,7 +7,10 @@ import type {
   ConsentStatus,
   ConsentView,
 } from '../../domain/card-view.ts'
+import { shortLine } from '../../domain/cut-text.ts'
 import { given } from '../../domain/given.ts'
+import { precedentWords } from '../../domain/precedent-words.ts'
+import type { Precedents } from '../../domain/precedents.ts'
 import {
   type ApprovalRequest,
   CONTEXT_KEYS,
@@ -30,6 +33,8 @@ export interface CardAudience {
   names: ReadonlyMap<string, string>
   /** The account shows names in its channels; approvers always see them. */
   namesInChannels?: boolean | undefined
+  /** As far as the person may see them. */
+  precedents?: Precedents | undefined
   /** The service's public origin, without a slash at the end. */
   baseUrl: string
 }
@@ -61,6 +66,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     ...given({
       reversibility: request.reversibility && REVERSIBILITY_WORDS[request.reversibility],
       use_within: useWithinWords(request.use_within_seconds),
+      precedents: withContext ? shownPrecedents(to.precedents) : undefined,
     }),
     ...(request.sandbox ? { sandbox: true as const } : {}),
     quorum: { approved: approvals(request), needed: request.requirement.quorum },
@@ -71,6 +77,17 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     ...(withContext ? placeOf(request, to) : {}),
     links: { approve: `${page}?d=approve`, reject: `${page}?d=reject`, details: page },
   }
+}
+
+/** Fields listed on a card, and UTF-16 units of each name. */
+const MOST_FIELDS = 4
+const NAME_LENGTH = 40
+
+function shownPrecedents(precedents: Precedents | undefined): CardView['precedents'] {
+  if (precedents === undefined) return undefined
+  const said = precedentWords(precedents, MOST_FIELDS)
+  const name = (text: string) => shortLine(visibleLine(text), NAME_LENGTH)
+  return { ...said, departures: said.departures.map((one) => ({ ...one, fields: one.fields.map(name) })) }
 }
 
 /** Checks whether this reader sees names. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { statedAttachments } from '../../domain/attachment.ts'
-import { differences } from '../../domain/differences.ts'
 import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
 import { COMMENT_LENGTH, commentFault } from '../../domain/text-check.ts'
@@ -36,6 +35,7 @@ import {
 import { outcome, text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, idInPath, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
+import { similarAnswer } from './similar.ts'
 
 const comment = text
   .superRefine((text, context) => {
@@ -45,55 +45,6 @@ const comment = text
   .meta({ maxLength: COMMENT_LENGTH })
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
-
-const similarDecision = z.strictObject({
-  method: methodField,
-  approver: approverField,
-  decided_at: timeField,
-})
-
-const difference = z.strictObject({
-  field: z.string(),
-  before: z.string().optional().meta({ description: 'Absent: it had no such field.' }),
-  now: z.string().optional().meta({ description: 'Absent: this request has no such field.' }),
-})
-
-const similarRequest = z.strictObject({
-  id: idField('req'),
-  status: statusField,
-  cancelled: z.literal(true).optional(),
-  action: actionField,
-  created_at: timeField,
-  decision: similarDecision.optional(),
-  differs: z
-    .array(difference)
-    .meta({ description: 'The differences of this request: the first 10 fields of action and context.' }),
-  more: z.int().min(0).meta({ description: 'Further fields that differ.' }),
-})
-
-export const similarAnswer = z
-  .strictObject({ data: z.array(similarRequest), names: namesField })
-  .meta({ id: 'SimilarRequests' })
-
-const MOST_DIFFERENCES = 10
-
-/** Presents earlier requests, each with the fields in which this request differs. */
-export function presentSimilar(
-  request: ApprovalRequest,
-  earlier: readonly ApprovalRequest[],
-  names: Record<string, string>,
-): Answer<typeof similarAnswer> {
-  const said = (one: ApprovalRequest) => ({ action: one.action, ...contextOf(one) })
-  const data = earlier.map((one) => {
-    const differs = differences(said(one), said(request))
-    return present(similarRequest, one, {
-      decision: one.decision && present(similarDecision, one.decision, {}),
-      differs: differs.slice(0, MOST_DIFFERENCES),
-      more: Math.max(0, differs.length - MOST_DIFFERENCES),
-    })
-  })
-  return { data, names }
-}
 
 export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })
 

@@ -19,11 +19,10 @@ import {
   decisionOptionsBody,
   presentDecided,
   presentReview,
-  presentSimilar,
   type reviewAnswer,
-  type similarAnswer,
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
+import { presentSimilar, type similarAnswer } from '../api/similar.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -108,7 +107,7 @@ const listSimilar: Endpoint<typeof similarAnswer, WithId> = async (deps, request
   const found = await similarRequests(deps, user, request.params.id, clientAddress(request))
   const references = found.earlier.flatMap(referencesIn)
   const names = await namesByReference(deps, user, found.request.account_id, references)
-  response.json(presentSimilar(found.request, found.earlier, names))
+  response.json(presentSimilar(found.request, found.earlier, names, found.precedents))
 }
 
 const decisionOptions: Endpoint<z.ZodType, WithId> = async (deps, request, response) => {

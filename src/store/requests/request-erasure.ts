@@ -28,6 +28,7 @@ const GONE = [
   'asked_from',
   'body_sha256',
   'open_sha256',
+  'kind_sha256',
   'callback',
 ] as const satisfies readonly (keyof ApprovalRequest)[]
 

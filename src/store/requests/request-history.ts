@@ -1,7 +1,9 @@
+import type { Precedent } from '../../domain/precedents.ts'
 import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
 import type { Clock } from '../../ports/ports.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { beforePosition, during, type ListPosition, mergeNewest, NEWEST_FIRST } from '../mongo/filters.ts'
+import { kindSha256 } from '../schema/note-kinds.ts'
 import { type RequestDocument, requestOf } from './request-schema.ts'
 import { partsOfStatus } from './requests.ts'
 
@@ -39,6 +41,9 @@ export interface RequestOutline extends ListPosition {
   sandbox: boolean
 }
 
+/** A decided request of a kind; `people`: those whom it names, and who voted. */
+type DecidedOfKind = Precedent & { people: string[] }
+
 /** The fields that tie a person to a request. One query each: each field has an index, and their `$or` has none. */
 const PARTS = ['requirement.approvers.user_id', 'votes.user_id'] as const
 
@@ -46,7 +51,7 @@ type Filter = Record<string, unknown>
 
 /** Reads an account's past requests for people; an index gives each read its order. */
 export function createRequestHistory(connection: StoreConnection, clock: Pick<Clock, 'now'>) {
-  const collection = connection.collection<RequestDocument>('requests')
+  const collection = requestsIn(connection)
   const find = async <Row extends ListPosition>(
     query: HistoryPage,
     read: (filter: Filter, limit: number) => Promise<Row[]>,
@@ -76,6 +81,7 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
           return { id: _id, created_at, action, high_impact, sandbox }
         })
       }),
+    ...kindReads(collection),
     /** Returns the actions, by id, of those of these requests that belong to the account, or that name the person or have a vote of theirs. */
     async actionsOf(
       ids: readonly string[],
@@ -94,6 +100,33 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
       return new Set(found.map(({ _id }) => _id))
     },
   }
+}
+
+function kindReads(collection: ReturnType<typeof requestsIn>) {
+  return {
+    /** Returns the latest requests of this kind (`kindOf`) that people decided, without the one of that id. */
+    async decidedOfKind(kind: string, without: string, limit: number): Promise<DecidedOfKind[]> {
+      const filter: Filter = { kind_sha256: kindSha256(kind), erased_at: null, _id: { $ne: without } }
+      const projection = {
+        context_json: 1,
+        'decision.decision': 1,
+        'decision.decided_at': 1,
+        'requirement.approvers.user_id': 1,
+        'votes.user_id': 1,
+      }
+      const found = collection.find(filter, { projection, batchSize: limit + 1 })
+      const rows = await found.sort({ 'decision.decided_at': -1 }).limit(limit).toArray()
+      return rows.flatMap(({ context_json, decision, requirement, votes }) => {
+        if (decision === undefined) return []
+        const people = [...requirement.approvers, ...votes].map(({ user_id }) => user_id)
+        return [{ ...decision, context_json, people }]
+      })
+    },
+  }
+}
+
+function requestsIn(connection: StoreConnection) {
+  return connection.collection<RequestDocument>('requests')
 }
 
 function filterOf(query: HistoryPage): Filter {

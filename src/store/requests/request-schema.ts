@@ -53,6 +53,7 @@ export const requestSchema = new Schema<RequestDocument>(
     seen: part,
     decision: part,
     cancelled: Boolean,
+    kind_sha256: String,
     made_after: String,
     released: String,
     decided_after: String,
@@ -101,6 +102,11 @@ requestSchema.index(
 requestSchema.index(
   { open_sha256: 1 },
   { unique: true, partialFilterExpression: { open_sha256: { $exists: true } } },
+)
+// Only decided requests have it, so that a create pays nothing for it.
+requestSchema.index(
+  { kind_sha256: 1, 'decision.decided_at': 1 },
+  { partialFilterExpression: { kind_sha256: { $exists: true } }, name: 'decided_of_kind' },
 )
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
 addOutbox(requestSchema)

@@ -21,6 +21,7 @@ import {
 import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf } from '../mongo/record.ts'
 import { createInserter, createLookup } from '../mongo/shared-commands.ts'
+import { kindSha256 } from '../schema/note-kinds.ts'
 import { heldReads, notHeld } from './held-requests.ts'
 import { attentionReads } from './quotas.ts'
 import { type RequestDocument, requestOf, requestSchema } from './request-schema.ts'
@@ -390,6 +391,7 @@ function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocume
     set.decision = decision
   }
   if (change.callback !== undefined) set.callback = change.callback
+  if (change.kind !== undefined) set.kind_sha256 = kindSha256(change.kind)
   if (change.decided_after !== undefined) set.decided_after = change.decided_after
   if (change.signed_votes !== undefined) set.votes = change.signed_votes
   const push = change.signed_votes === undefined ? { votes: change.vote } : {}

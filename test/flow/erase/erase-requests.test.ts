@@ -56,11 +56,12 @@ const verify = async (id: string) => (await fetch(`${service.url}/api/v1/approva
 
 it('a finished request: its texts are nowhere, its receipt holds, the trail says who erased it', async () => {
   const { deps, connection } = service.composition
-  const id = await ask(setting, { action: 'Pay SECRET-ONE', context: { reason: 'SECRET-ONE' } })
+  const id = await ask(setting, { action: 'Pay SECRET-ONE', context: { reason: 'SECRET-ONE', tool: 'pay' } })
   const options = `/api/v1/approvals/${id}/decision/options`
   expectStatus(await setting.owner.browser.post(options, { decision: 'approved' }), 200)
   expectStatus(await decideByPasskey(setting, id, 'approved', 'SECRET-ONE'), 200)
   await findings()
+  expect(await stored(service, 'requests').findOne({ _id: id })).toHaveProperty('kind_sha256')
   const before = await read(id)
   expect(await holding('SECRET-ONE')).toEqual(['challenges', 'requests'])
   expect(await eraseRequest(deps, id, CLI, true)).toMatchObject({ erased: false, request: { id } })
@@ -68,7 +69,8 @@ it('a finished request: its texts are nowhere, its receipt holds, the trail says
 
   expect(await eraseRequest(deps, id, CLI)).toMatchObject({ erased: true, open_deliveries: 0, cards: 0 })
   expect(await holding('SECRET-ONE')).toEqual([])
-  expect(await stored(service, 'requests').findOne({ _id: id })).not.toHaveProperty('open_sha256')
+  const kept = await stored(service, 'requests').findOne({ _id: id })
+  for (const hash of ['open_sha256', 'kind_sha256']) expect(kept).not.toHaveProperty(hash)
   const left_over = await createRequestErasure(connection).count(id)
   expect(left_over).toEqual({ deliveries: 0, open_deliveries: 0, cards: 0 })
   expect(await findings()).toEqual([])

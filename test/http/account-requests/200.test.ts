@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { historyAnswer } from '../../../src/http/api/account.ts'
-import { similarAnswer } from '../../../src/http/api/decisions.ts'
 import { alter, lapse, makeDue, newCaller, send, signIn, stored } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
@@ -255,38 +254,6 @@ describe('the requests of an account as a file', () => {
     // Where cells are parted at semicolons, these would begin with a formula.
     await ask(setting, { action: 'Split;=1+1;"@SUM(A1)\n-2+3;x=1' })
     expect(await take('format=csv&q=split')).toContain(`,"Split;'=1+1;""'@SUM(A1)\n'-2+3;x=1",`)
-  })
-})
-
-describe('earlier similar requests', () => {
-  it('is of the same key and tool, newest first, as far as a person may see it, with what differs now', async () => {
-    const setting = await freshOwner()
-    const accountId = await accountOf(setting.owner)
-    const mail = (to: string, more = {}) =>
-      ask(setting, { action: `Mail ${to}`, context: { tool: 'mail', tool_arguments: { to, ...more } } })
-    const first = await mail('ann')
-    expectStatus(await decideByPasskey(setting, first, 'rejected'), 200)
-    await ask(setting, { action: 'Deploy', context: { tool: 'deploy' } })
-    const helper = await enrolWithPasskey(service, 'mailer@example.com')
-    await setPolicy(service, accountId, { approvers: [setting.owner.userId, helper.userId], quorum: 1 })
-    const second = await mail('ann', { cc: 'x' })
-    const now = await mail('bob')
-    const earlierFor = async ({ browser }: EnrolledPerson) =>
-      similarAnswer.parse(expectStatus(await browser.get(`/api/v1/approvals/${now}/similar`), 200))
-    const { data, names } = await earlierFor(setting.owner)
-    expect(data.map(({ id }) => id)).toEqual([second, first])
-    expect(data[0]).toMatchObject({ status: 'pending', more: 0 })
-    expect(data[0]?.differs).toEqual([
-      { field: 'action', before: 'Mail ann', now: 'Mail bob' },
-      { field: 'tool_arguments.to', before: 'ann', now: 'bob' },
-      { field: 'tool_arguments.cc', before: 'x' },
-    ])
-    const { approver, name } = await ownerOf(setting)
-    expect(data[1]?.decision).toMatchObject({ method: 'passkey', approver })
-    expect(names).toMatchObject({ [approver]: name })
-    // Named in two of them.
-    const theirs = await earlierFor(helper)
-    expect(theirs.data.map(({ id }) => id)).toEqual([second])
   })
 })
 

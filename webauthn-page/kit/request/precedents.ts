@@ -1,0 +1,59 @@
+import { cutText, more } from '../../../src/domain/cut-text.ts'
+import { precedentWords } from '../../../src/domain/precedent-words.ts'
+import type { Answer } from '../../../src/http/api/shared/fields.ts'
+import type { similarAnswer } from '../../../src/http/api/similar.ts'
+import { get } from '../api/request.ts'
+import { answer } from '../api/shape.ts'
+import { div, el, p } from '../dom/element.ts'
+import { callerText } from '../show/caller-text.ts'
+
+export type Similar = Answer<typeof similarAnswer>
+
+const similarShape = answer<Similar>()
+
+/** Loads what is known of requests like this one. It helps to decide, but each page is complete without it. */
+export function loadSimilar(id: string): Promise<Similar | undefined> {
+  return get(`/approvals/${encodeURIComponent(id)}/similar`, similarShape).catch(() => undefined)
+}
+
+/** Fields listed, and UTF-16 units of each name. */
+const MOST_FIELDS = 8
+const NAME_LENGTH = 60
+
+/**
+ * Says what people decided about earlier requests of this kind, and what differs from those they approved: in the service's words,
+ * outside of the caller's frame. A caller chooses the names of fields (T44).
+ */
+export function precedentsView({ precedents }: Similar): HTMLElement | undefined {
+  if (precedents === undefined) return undefined
+  const { heading, said, at, departures, more: others } = precedentWords(precedents, MOST_FIELDS)
+  const rows = departures.map(({ words, fields }) =>
+    el(
+      'li',
+      {},
+      el('strong', {}, words),
+      ': ',
+      ...fields.flatMap((field, index) => [index > 0 && ', ', callersName(field)]),
+    ),
+  )
+  if (others > 0) rows.push(el('li', {}, more(others, 'field differs', 'fields differ')))
+  return div(
+    'precedents',
+    p(el('strong', {}, heading), `: ${said}`, ...(at === undefined ? [] : [since(at), '.'])),
+    rows.length > 0 && el('ul', { 'aria-label': 'Differs from what was approved' }, ...rows),
+  )
+}
+
+function callersName(text: string): HTMLElement {
+  const { text: shown, left } = cutText(text, NAME_LENGTH)
+  return el('code', {}, callerText(shown), left > 0 && more(left))
+}
+
+/** Says how long ago it was: "yesterday". */
+function since(iso: string): HTMLElement {
+  const hours = (Date.now() - Date.parse(iso)) / 3_600_000
+  const written = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+  const said =
+    hours < 24 ? written.format(-Math.floor(hours), 'hour') : written.format(-Math.floor(hours / 24), 'day')
+  return el('time', { datetime: iso, title: iso }, said)
+}
