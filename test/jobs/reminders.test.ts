@@ -102,7 +102,7 @@ describe('automatic reminders', () => {
   })
 
   it.each([
-    ['expired', { expires_at: new Date(Date.now() - 1) }],
+    ['expired', { expires_at: new Date(Date.now() - 1_000) }],
     ['approved', { status: 'approved' }],
     ['cancelled', { status: 'expired', cancelled: true }],
   ])('are quiet once the request is %s', async (_what, change) => {

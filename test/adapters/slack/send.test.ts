@@ -123,7 +123,8 @@ it('tells the caller the truth when the reminder reached nobody', async () => {
 it.each([
   [
     'expired',
-    async (id: string) => alter(setting.service, 'requests', id, { expires_at: new Date(Date.now() - 1) }),
+    async (id: string) =>
+      alter(setting.service, 'requests', id, { expires_at: new Date(Date.now() - 1_000) }),
   ],
   [
     'withdrawn',

@@ -114,7 +114,7 @@ describe('T75: the clock of the machine is wrong', () => {
     const caller = await newCaller(service, { sandbox: true })
     const id = await caller.createdId()
     const { requests } = service.composition.deps
-    await alter(service, 'requests', id, { expires_at: new Date(Date.now() - 1) })
+    await alter(service, 'requests', id, { expires_at: new Date(Date.now() - 1_000) })
     const document = Object(await stored(service, 'requests').findOne({ _id: id }))
     const vote = {
       decision_id: 'dec_00000000000000000000000000',

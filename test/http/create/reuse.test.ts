@@ -95,7 +95,7 @@ describe('reuse: open', () => {
         await post(caller, id, 'consume')
       },
     ],
-    ['approved, and expired a day ago', (caller, id) => approvedFor(caller, id, DAY_MS)],
+    ['approved, and expired a day ago', (caller, id) => approvedFor(caller, id, DAY_MS + 60_000)],
     ['approved, and no longer usable', lapsed],
     ['erased', (caller, id) => erased(caller, id)],
   ])('asks anew when the earlier request is %s', async (_what, close) => {

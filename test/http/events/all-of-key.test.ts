@@ -1,7 +1,7 @@
 import mongoose from 'mongoose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
-import { alter, makeDue, newCaller, send, signIn, type TestCaller } from '../../support/caller.ts'
+import { alter, lapse, makeDue, newCaller, send, signIn, type TestCaller } from '../../support/caller.ts'
 import { type EventSourceClient, openStream } from '../../support/event-source.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 
@@ -33,6 +33,17 @@ async function openListed(caller: TestCaller, on = service) {
   }
 }
 
+/** Opens a stream on a request that expires in `ms`; in more where it had expired before the stream began. */
+async function openOnLapsing(ms: number): Promise<{ stream: EventSourceClient; id: string }> {
+  const caller = await newCaller(service)
+  const id = await caller.createdId()
+  await alter(service, 'requests', id, { expires_at: new Date(Date.now() + ms) })
+  const { stream, before } = await openListed(caller)
+  if (before.includes(`${id} pending`)) return { stream, id }
+  stream.close()
+  return openOnLapsing(2 * ms)
+}
+
 const act = (caller: TestCaller, id: string, what: string, on = service) =>
   send(on, `/api/v1/approvals/${id}/${what}`, { method: 'POST', token: caller.token })
 
@@ -54,23 +65,26 @@ describe('the stream of all requests of a key', () => {
     expect(await stream.next()).toMatchObject({ data: { id: one, status: 'approved' } })
     await act(caller, one, 'consume')
     expect(await stream.next()).toMatchObject({ data: { id: one, consumed_at: expect.any(String) } })
-    await alter(service, 'requests', three, { expires_at: new Date(Date.now() - 1) })
+    await lapse(service, three)
     await caller.read(three)
     expect(await stream.next()).toMatchObject({ data: { id: three, status: 'expired' } })
     stream.close()
   })
 
   it('sends expiry and a sandbox decision when they are due, though nobody else looks', async () => {
-    const live = await newCaller(service)
-    const id = await live.createdId()
-    await alter(service, 'requests', id, { expires_at: new Date(Date.now() + 700) })
     const dry = await newCaller(service, { sandbox: true })
     const { stream: decided } = await openListed(dry)
-    const { stream: expired } = await openListed(live)
     const due = await dry.createdId({ sandbox_auto_decide_seconds: 1 })
+    const { stream: expired, id } = await openOnLapsing(500)
     expect(await expired.next()).toMatchObject({ data: { id, status: 'expired' } })
-    expect(await decided.next()).toMatchObject({ data: { id: due, status: 'pending' } })
-    expect(await decided.next()).toMatchObject({ data: { id: due, status: 'approved' } })
+    const told: unknown[] = []
+    while (told.at(-1) !== 'approved') {
+      const { data } = (await decided.next()) ?? expect.unreachable('the stream ended')
+      expect(data?.id).toBe(due)
+      told.push(data?.status)
+    }
+    // On a slow machine the second is over before the stream looks.
+    expect([['pending', 'approved'], ['approved']]).toContainEqual(told)
     expired.close()
     decided.close()
   })

@@ -101,7 +101,9 @@ describe('a stream of the inbox', () => {
     expect((await timedNext(stream, service)).event).toEqual(CHANGED)
     await principal.createdId()
     expect((await timedNext(stream, service)).event).toEqual(CHANGED)
-    await alter(service, 'users', principal.user.id, { 'delegate.ends_at': new Date() })
+    await alter(service, 'users', principal.user.id, {
+      'delegate.ends_at': new Date(Date.now() - 1_000),
+    })
     expect((await timedNext(stream, service)).event).toEqual(CHANGED)
     stream.close()
   })
