@@ -94,6 +94,17 @@ export async function approved(on: Scene, options?: RunOptions): Promise<void> {
   await on.ended()
 }
 
+export async function startWithChangedSnapshot(on: Scene): Promise<void> {
+  on.start()
+  await on.asked()
+  await on.kill()
+  await on.decide(ACME.order, 'approved')
+  const snapshot = await readFile(on.state(), 'utf8')
+  expect(snapshot).toContain(ACME.order)
+  await writeFile(on.state(), snapshot.replaceAll(ACME.order, FOREIGN))
+  on.start()
+}
+
 const ROWS = {
   'a person approves': { play: approved, ran: [ACME], told: [DONE], requests: ['approved'] },
   'a person rejects': {
@@ -200,14 +211,7 @@ const ROWS = {
   },
   'the snapshot changes after the ask': {
     async play(on) {
-      on.start()
-      await on.asked()
-      await on.kill()
-      await on.decide(ACME.order, 'approved')
-      const snapshot = await readFile(on.state(), 'utf8')
-      expect(snapshot).toContain(ACME.order)
-      await writeFile(on.state(), snapshot.replaceAll(ACME.order, FOREIGN))
-      on.start()
+      await startWithChangedSnapshot(on)
       // The approval is for something else: a person is asked about what would run now.
       await on.decide(FOREIGN, 'rejected')
       await on.ended()

@@ -1,20 +1,38 @@
-import { pythonTable } from './python-table.ts'
+import { approved, hostileTable, startWithChangedSnapshot } from './hostile-table.ts'
+import { pythonHost } from './python-host.ts'
+import { ACME, call, OTHER } from './scene.ts'
 
 // Hosts that pause a run before the tool, and keep it.
-pythonTable('langgraph', ['langgraph', 'langchain'], {
+hostileTable({
   name: 'LangGraph (Python)',
+  ...pythonHost('langgraph', ['langgraph', 'langchain']),
   without: {
     'nobody decides in time; the model repeats the call under a new id':
       'the graph sleeps until somebody has',
   },
 })
 
-pythonTable('openai_agents', ['agents'], {
+hostileTable({
   name: 'OpenAI Agents (Python)',
-  without: {
-    'the snapshot changes after the ask': 'it refuses a changed snapshot itself',
-    'two calls under one id, with other arguments': 'it refuses the second one itself',
-    'the host’s own approval step answers with a mistyped verdict':
-      'its step has methods instead of words, and the example approves every pause',
+  ...pythonHost('openai_agents', ['agents']),
+  differs: {
+    'the snapshot changes after the ask': {
+      because: 'the host refuses a changed snapshot',
+      async play(on) {
+        await startWithChangedSnapshot(on)
+        await on.ended()
+      },
+      told: [],
+      requests: ['approved'],
+      errors: [/reused a (completed )?tool call ID/],
+    },
+    'two calls under one id, with other arguments': {
+      because: 'the host refuses an id that comes again',
+      play: (on) => approved(on, { turns: [[call(ACME)], [call(OTHER)]] }),
+      ran: [ACME],
+      told: [],
+      requests: ['approved'],
+      errors: [/reused a (completed )?tool call ID/],
+    },
   },
 })

@@ -1,10 +1,11 @@
-import { pythonTable } from './python-table.ts'
+import { hostileTable } from './hostile-table.ts'
+import { pythonHost } from './python-host.ts'
 
-const KEEPS_NOTHING = {
+const without = {
   'the snapshot changes after the ask': 'it keeps none',
   'the host’s own approval step answers with a mistyped verdict': 'it has none',
 } as const
 
-pythonTable('plain', ['sys'], { name: 'plain Python', without: KEEPS_NOTHING })
-pythonTable('mcp_client', ['mcp'], { name: 'a client of MCP (Python)', without: KEEPS_NOTHING })
-pythonTable('langchain', ['langchain'], { name: 'LangChain (Python)', without: KEEPS_NOTHING })
+hostileTable({ name: 'plain Python', ...pythonHost('plain', []), without })
+hostileTable({ name: 'MCP client (Python)', ...pythonHost('mcp_client', ['mcp']), without })
+hostileTable({ name: 'LangChain (Python)', ...pythonHost('langchain', ['langchain']), without })

@@ -2,8 +2,14 @@
 examples/agents in the real package, with a mock model."""
 
 import asyncio
+import ctypes
 import json
+import os
+import re
+import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from ast import literal_eval
@@ -24,28 +30,29 @@ class Run:
         self.id, self.name, self.turns = order["id"], order["run"], order["turns"]
         self.state = Path(order["state"])
         patience = order.get("patience", {})
-        self._how = {"within_seconds": patience.get("withinSeconds"), "fields": order.get("fields", {})}
-        self._service = order["url"], order["key"]
+        self.how = {"within_seconds": patience.get("withinSeconds"), "fields": order.get("fields", {})}
+        self.service = order["url"], order["key"]
         self.away = patience.get("unreachableAfterSeconds", 300)
-        self._hold = order.get("hold", False)
+        self.hold = order.get("hold", False)
         self.verdict = order.get("verdict", "approve")
         #: The objects that hold the arguments of the calls under way.
         self.live = [call["arguments"] for turn in self.turns for call in turn]
 
     def client(self, kind=Countersign):
         """The client, with what the example leaves to its defaults."""
-        client = kind(*self._service, unreachable_after_seconds=self.away)
+        client = kind(*self.service, unreachable_after_seconds=self.away)
         tool = client.tool
 
         def patient(name, execute, **how):
-            return tool(name, execute, **{**self._how, **how, "fields": {**how["fields"], **self._how["fields"]}})
+            fields = {**how["fields"], **self.how["fields"]}
+            return tool(name, execute, **{**self.how, **how, "fields": fields})
 
         client.tool = patient
         return client
 
     def refund(self, order, amount):
         self.say("ran", arguments={"order": order, "amount": amount})
-        if self._hold:
+        if self.hold:
             threading.Event().wait()
         return f"refunded {order}"
 
@@ -241,8 +248,13 @@ def openai_agents():
         def stream_response(self, *_, **__):
             raise NotImplementedError
 
+    async def nothing(*_):
+        return None
+
     async def play(run):
         tool = refund_tool(run.client(AsyncCountersign), run.name, run.refund_async)
+        if run.verdict == "mistyped":
+            tool.needs_approval = nothing
         agent = Agent("Support", model=Fake(run), tools=[tool])
         result = None if run.state.exists() else await Runner.run(agent, "Refund it.")
         while result is None or result.interruptions:
@@ -254,6 +266,79 @@ def openai_agents():
                 run.told(one["call_id"], one["output"])
 
     return lambda run: asyncio.run(play(run))
+
+
+def github_actions():
+    """Each call is the step of the action, run as the runner of GitHub does; ACTION is the action's file, as JSON."""
+    action = json.loads(os.environ["ACTION"])
+    (step,) = action["runs"]["steps"]
+    defaults = {name: told.get("default", "") for name, told in action["inputs"].items()}
+
+    def ends_with_the_host():
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+    def play(run):
+        if not run.state.exists():
+            # The workflow's file: somebody may change it before the job is run again.
+            run.save(json.dumps(run.turns))
+        for turn in json.loads(run.state.read_text()):
+            threads = [threading.Thread(target=call, args=(run, one), daemon=True) for one in turn]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    def call(run, one):
+        refund = one["arguments"]
+        # The same command in every attempt; it hangs while this file is there.
+        hold = run.state.with_name("hold")
+        hold.touch() if run.hold else hold.unlink(missing_ok=True)
+        hangs = f"test ! -e {hold} || exec sleep 1000000"
+        given = {
+            **defaults,
+            "url": run.service[0],
+            "key": run.service[1],
+            "run": f"echo ran {refund['order']} {refund['amount']}\n{hangs}\necho refunded {refund['order']}",
+            "within-seconds": str(run.how["within_seconds"] or min(run.away, 3000)),
+        }
+        folder = Path(tempfile.mkdtemp(dir=run.state.parent))
+        env = dict(
+            PATH=os.environ["PATH"],
+            PYTHONDONTWRITEBYTECODE="1",
+            GITHUB_ACTION_PATH=str(ROOT / "examples/agents/github-actions"),
+            GITHUB_ACTION="refund",
+            GITHUB_JOB="refunds",
+            GITHUB_OUTPUT=str(folder / "output"),
+            GITHUB_REPOSITORY="acme/shop",
+            GITHUB_RUN_ATTEMPT=one["id"],
+            GITHUB_RUN_ID="1",
+            GITHUB_SERVER_URL="https://github.example.com",
+            GITHUB_STEP_SUMMARY=str(folder / "summary"),
+        )
+        for name, text in step["env"].items():
+            env[name] = re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: given[found[1]], text)
+        (folder / "script.sh").write_text(step["run"])
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(folder / "script.sh")]
+        with subprocess.Popen(
+            shell,
+            env=env,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=ends_with_the_host,
+        ) as process:
+            for line in process.stdout:
+                if line.startswith("ran "):
+                    _, order, amount = line.split()
+                    run.say("ran", arguments={"order": order, "amount": amount})
+                elif line.startswith(("refunded", "::error::")):
+                    run.told(one["id"], line.strip())
+        # The action passes on no fields, so the sandbox decides in its own time.
+        while run.how["fields"] and run.client().call("GET /api/v1/approvals")["data"][0]["status"] == "pending":
+            time.sleep(0.5)
+
+    return play
 
 
 def main():
