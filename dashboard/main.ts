@@ -1,4 +1,5 @@
 import type { User } from '../webauthn-page/kit/api/contract.ts'
+import { wasSignedIn } from '../webauthn-page/kit/api/signed-in-before.ts'
 import { link } from '../webauthn-page/kit/dom/element.ts'
 import { notice } from '../webauthn-page/kit/dom/notice.ts'
 import { forgetWhenLeft } from '../webauthn-page/kit/dom/stage.ts'
@@ -87,6 +88,11 @@ async function startWorkerOfApp(): Promise<void> {
   await import('./account/push.ts').then(({ startWorker }) => startWorker()).catch(() => {})
 }
 
+addEventListener('keydown', (event) => {
+  if (event.key !== 'k' || !(event.ctrlKey || event.metaKey) || !wasSignedIn()) return
+  event.preventDefault()
+  void import('./shell/palette.ts').then(({ openPalette }) => openPalette())
+})
 void new Router(PAGES).start().then(startWorkerOfApp)
 // After the router, which notes the scroll position: a covered page has none.
 forgetWhenLeft()

@@ -41,7 +41,7 @@ const OLDEST = ['safari16', 'chrome109', 'firefox115']
 /** What nearly every page needs: one file that comes with the shell, not a dozen small ones after it. */
 const toolkit = {
   name: 'toolkit',
-  test: /(webauthn-page[\\/]kit[\\/](dom|api|show[\\/]caller-text)|src[\\/]domain[\\/](?:text|text-direction|text-scripts|request)\.ts|dashboard[\\/]parts[\\/]section)/,
+  test: /(webauthn-page[\\/]kit[\\/](dom|api|show[\\/]caller-text)|src[\\/]domain[\\/](?:search|text|text-direction|text-scripts|request)\.ts|dashboard[\\/]parts[\\/]section)/,
   minShareCount: 2,
 }
 

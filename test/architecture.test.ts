@@ -76,7 +76,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^webauthn-page\/kit\//,
-    may: /^(webauthn-page\/kit\/|src\/domain\/(cut-text|precedent-words|text|text-check|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(cut-text|precedent-words|search|text|text-check|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {
@@ -91,7 +91,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^dashboard\/(?!verify\/)/,
-    may: /^(dashboard\/|adapters\/slack\/manifest\.ts|webauthn-page\/kit\/|src\/domain\/(csv|text|text-scripts|cut-text|event|given|policy|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(dashboard\/|adapters\/slack\/manifest\.ts|webauthn-page\/kit\/|src\/domain\/(csv|search|text|text-scripts|cut-text|event|given|policy|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]

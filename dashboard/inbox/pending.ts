@@ -2,6 +2,7 @@ import { type Principal, pendingShape } from '../../webauthn-page/kit/api/contra
 import { get, getTimed } from '../../webauthn-page/kit/api/request.ts'
 import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
+import { byEnd } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import { readPages } from '../parts/read-pages.ts'
 
@@ -47,13 +48,6 @@ export function callersLegend(id?: string): HTMLElement {
 interface Ends {
   expires_at: string
   created_at: string
-}
-
-/** Sorts by the end; of two requests that end together, the older comes first. */
-export function byEnd(a: Ends, b: Ends): number {
-  return (
-    Date.parse(a.expires_at) - Date.parse(b.expires_at) || Date.parse(a.created_at) - Date.parse(b.created_at)
-  )
 }
 
 /** Sorts for signing many at once: high impact is never below less important requests (T18); then by the end. */

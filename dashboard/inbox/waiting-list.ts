@@ -1,11 +1,8 @@
-import { visibleString } from '../../src/domain/text.ts'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
-import { tick } from '../../webauthn-page/kit/dom/form.ts'
-import { fitsFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
-import { keepInAddress } from '../shell/shown-address.ts'
+import { fitsFilters, inboxOrder } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { type InboxRow, inboxRow } from './inbox-row.ts'
-import { byEnd, callersLegend, LISTED, type Pending } from './pending.ts'
+import { callersLegend, LISTED, type Pending } from './pending.ts'
 
 /** The window's title: shows how many requests wait, even while another tab is in front. */
 export function inboxTitle(count: number): string {
@@ -114,7 +111,8 @@ export class WaitingList {
   }
 
   #inOrder(): InboxRow[] {
-    return [...this.#rows.values()].sort((a, b) => byEnd(a.request, b.request))
+    const order = inboxOrder()
+    return [...this.#rows.values()].sort((a, b) => order(a.request, b.request))
   }
 
   #shown(): InboxRow[] {
@@ -150,6 +148,14 @@ export class WaitingList {
   /** Updates the times left. */
   tick(): void {
     for (const row of this.#rows.values()) row.tick(this.#clock)
+  }
+
+  /** How many of the waiting requests are shown, behind the heading's words; empty for fewer than two. */
+  countWords(): string {
+    const [shown, all] = [this.#shown().length, this.#rows.size]
+    if (all < 2) return ''
+    const some = all < LISTED ? `${all}` : `${LISTED}+`
+    return shown === all ? ` ${some}` : ` ${shown} of ${some}`
   }
 
   /** All waiting requests, shown or hidden. */
@@ -278,70 +284,4 @@ export function holdRows(change: () => void): void {
 
 function topOf(row: Element): number {
   return row.getBoundingClientRect().top
-}
-
-/**
- * The filters of the list. Their values are in the address (`fitsFilters`), so that Back and a reload keep them. `changed` runs
- * when the person changes a value.
- */
-export function waitingFilter(changed: () => void) {
-  const query = new URLSearchParams(location.search)
-  const chosen = (): void => {
-    keepInAddress([asker, of, impact].map((part) => part.inAddress()))
-    changed()
-  }
-  const asker = nameChoice('by', 'Requested by', 'Requested by anyone', query, chosen)
-  const of = nameChoice('of', 'Account', 'Any account', query, chosen)
-  const impact = highImpact(query, chosen)
-  return {
-    element: div('inbox-filters', impact.element, asker.element, of.element),
-    /** Offers the values that occur in the waiting requests, and hides a filter that has fewer than two. */
-    offer(waiting: readonly PendingRequest[]): void {
-      asker.offer(waiting.map(({ requested_by }) => requested_by.key_name))
-      of.offer(waiting.map(({ requested_by }) => requested_by.account_name))
-      impact.offer(waiting.map(({ high_impact }) => high_impact))
-    },
-  }
-}
-
-function nameChoice(name: string, label: string, any: string, query: URLSearchParams, chosen: () => void) {
-  const id = freshId(name)
-  const select = el('select', { id, class: 'select' })
-  const element = el('p', {}, el('label', { for: id, class: 'visually-hidden' }, label), select)
-  const offer = (values: readonly string[]): void => {
-    const wanted = select.value
-    const names = [...new Set([...values, wanted].filter((value) => value !== ''))].sort()
-    const options = [...select.options].slice(1).map(({ value }) => value)
-    element.hidden = names.length < 2 && wanted === ''
-    if (options.join('\n') === names.join('\n')) return
-    // An option cannot isolate the direction of its text: hidden characters are written out.
-    select.replaceChildren(
-      el('option', { value: '' }, any),
-      ...names.map((value) => el('option', { value }, visibleString(value))),
-    )
-    select.value = wanted
-  }
-  const first = query.get(name) ?? ''
-  select.append(el('option', { value: '' }, any), el('option', { value: first }, visibleString(first)))
-  select.value = first
-  select.addEventListener('change', chosen)
-  return {
-    element,
-    offer,
-    inAddress: () => ({ name, value: select.value }),
-  }
-}
-
-function highImpact(query: URLSearchParams, chosen: () => void) {
-  const { row: element, input: box } = tick('checkbox', 'High impact only', {
-    checked: query.get('impact') === 'high',
-  })
-  box.addEventListener('change', chosen)
-  return {
-    element,
-    offer: (values: readonly boolean[]) => {
-      element.hidden = !box.checked && new Set(values).size < 2
-    },
-    inAddress: () => ({ name: 'impact', value: box.checked ? 'high' : '' }),
-  }
 }

@@ -13,7 +13,8 @@ import type { DecideTogether } from './decide-together.ts'
 import { canDecide, pageOf } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
 import { ReadingPane, SIDE_BY_SIDE } from './reading-pane.ts'
-import { holdRows, inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
+import { waitingFilter } from './waiting-filter.ts'
+import { holdRows, inboxTitle, WaitingList } from './waiting-list.ts'
 
 interface Waiting {
   /** Reference of the signed-in person. */
@@ -41,17 +42,19 @@ const clockTime = formatter({ timeStyle: 'short' })
 
 class WaitingSection {
   readonly #waiting: Waiting
-  readonly #heading = el('h2', { id: freshId('section'), tabindex: -1 }, 'Pending requests')
+  readonly #count = el('span', { class: 'inbox-count' })
+  readonly #heading = el('h2', { id: freshId('section'), tabindex: -1 }, 'Pending requests', this.#count)
   readonly #slot = noticeSlot()
   readonly #trouble = el('p', { class: 'notice warning cut-off', role: 'status', hidden: true })
   readonly #pane = new ReadingPane()
   readonly #all = tick('checkbox', 'Select all')
   readonly #help = el(
     'button',
-    { type: 'button', class: 'button quiet inbox-keys', 'aria-keyshortcuts': '?' },
-    'Shortcuts',
+    { type: 'button', class: 'button quiet inbox-keys', 'aria-keyshortcuts': '?', 'aria-label': 'Shortcuts' },
+    '?',
   )
   readonly #filter = waitingFilter(() => this.#filtered())
+  readonly #saved = div('saved-place')
   readonly #list: WaitingList
   readonly #bar = togetherBar(
     (ids, decision) => this.#decideTogether(ids, decision),
@@ -78,6 +81,7 @@ class WaitingSection {
       'section',
       { id: 'waiting', 'aria-labelledby': this.#heading.id },
       div('inbox-head', this.#heading, this.#all.row, this.#filter.element, this.#help),
+      this.#saved,
       waiting.auditor && hint(AUDITORS),
       this.#slot.element,
       this.#list.legend,
@@ -92,6 +96,7 @@ class WaitingSection {
     const ticked = rememberedTicks(this.#waiting.actor)
     this.#show(first)
     this.#list.tickThese(ticked)
+    void this.#showSaved()
     const { id, place } = rememberedPlace()
     if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
     SIDE_BY_SIDE.addEventListener('change', () => this.#chosen(this.#list.chosen()), { signal })
@@ -109,6 +114,7 @@ class WaitingSection {
     return [
       { key: 'j', does: 'Next request', run: () => this.#list.move(1) },
       { key: 'k', does: 'Previous request', run: () => this.#list.move(-1) },
+      { key: '/', does: 'Search', run: () => this.#filter.search() },
       { key: 'Enter', does: 'Open the page of the request' },
       { key: 'x', does: 'Select or deselect the request', run: () => this.#list.toggle() },
       {
@@ -157,12 +163,24 @@ class WaitingSection {
 
   /** Applies the filters. If they hide the chosen row, the first one shown takes its place beside the list. */
   #filtered(): void {
+    this.#list.arrange()
     this.#list.filter()
     if (this.#list.chosen() === undefined) {
       this.#pane.clear()
       this.#list.resume(undefined, SIDE_BY_SIDE.matches ? 0 : -1)
     }
     this.#pane.aim()
+    void this.#showSaved()
+  }
+
+  /** Shows saved filters, and the way to save those that are set; whoever has neither loads nothing for them. */
+  async #showSaved(): Promise<void> {
+    const [row] = this.#saved.children
+    if (row !== undefined) row.dispatchEvent(new Event('filters-changed'))
+    else if (location.search !== '' || kept('localStorage', 'inbox-filters') !== null) {
+      const { savedFilterRow } = await import('./saved-filters.ts')
+      this.#saved.replaceChildren(savedFilterRow())
+    }
   }
 
   #changed(): void {
@@ -171,6 +189,7 @@ class WaitingSection {
     // The bar's buttons are then the only ones that decide.
     this.#pane.element.classList.toggle('selecting', ticked.length > 0)
     remember(TICKED, [this.#waiting.actor, ...ticked])
+    this.#count.textContent = this.#list.countWords()
     const { row, input } = this.#all
     row.hidden = all.length < 2
     this.#help.hidden = all.length === 0

@@ -9,14 +9,44 @@ import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { dayChart, legend } from './day-chart.ts'
-import { ENDING_WORDS, type Endings, SERIES, shownNumber, shownShare, sumOf } from './figures.ts'
 
 type Overview = Answer<typeof overviewAnswer>
 type Account = Answer<typeof accountAnswer>
 
 const overviewShape = answer<Overview>()
 const accountShape = answer<Account>()
+
+/** Numbers of requests by how they ended. */
+type Endings = Overview['total']
+type Ending = keyof Endings
+
+/** The order of a bar's parts from below, and of the columns. */
+const SERIES: readonly Ending[] = ['approved', 'rejected', 'expired', 'withdrawn', 'pending']
+
+const ENDING_WORDS: Record<Ending, string> = {
+  approved: 'Approved',
+  rejected: 'Rejected',
+  expired: 'Expired',
+  withdrawn: 'Withdrawn',
+  pending: 'Pending',
+}
+
+function sumOf(endings: Endings): number {
+  return SERIES.reduce((sum, ending) => sum + endings[ending], 0)
+}
+
+const numbers = new Intl.NumberFormat()
+const shares = new Intl.NumberFormat(undefined, { style: 'percent' })
+
+/** A whole number in the reader's own way of writing. */
+function shownNumber(value: number): string {
+  return numbers.format(value)
+}
+
+/** A share in percent; a dash where there is nothing to share. */
+function shownShare(part: number, all: number): string {
+  return all === 0 ? '–' : shares.format(part / all)
+}
 
 /** The periods that can be looked at, in days. */
 const PERIODS = [7, 30, 90] as const
@@ -200,4 +230,71 @@ function table(names: readonly string[], rows: readonly (readonly Child[])[]): H
   )
   const made = el('table', { class: 'figure-table' }, el('thead', {}, head), el('tbody', {}, ...lines))
   return el('div', { class: 'table-box', tabindex: 0, role: 'group', 'aria-label': names[0] }, made)
+}
+
+const SVG = 'http://www.w3.org/2000/svg'
+
+/** Units of the drawing; it is stretched to the width of the page. */
+const HEIGHT = 100
+const STEP = 10
+const BAR = 8
+
+/** A bar for each day, divided by how requests ended. The table below it says the same to those who do not see it. */
+function dayChart(days: readonly (Endings & { day: string })[]): HTMLElement {
+  const most = Math.max(1, ...days.map(sumOf))
+  const all = days.reduce((sum, day) => sum + sumOf(day), 0)
+  const drawing = shape('svg', {
+    ...{ viewBox: `0 0 ${days.length * STEP} ${HEIGHT}`, preserveAspectRatio: 'none', role: 'img' },
+    'aria-label': `${shownNumber(all)} requests in ${days.length} days, at most ${shownNumber(most)} in a day. The table below has every number.`,
+  })
+  drawing.append(...days.map((day, index) => bar(day, index, most)))
+  const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? '']
+  return div(
+    'day-chart',
+    el('span', { class: 'hint chart-top', 'aria-hidden': 'true' }, shownNumber(most)),
+    wrapped(drawing),
+    el('p', { class: 'hint chart-days', 'aria-hidden': 'true' }, el('span', {}, first), el('span', {}, last)),
+  )
+}
+
+function wrapped(drawing: SVGElement): HTMLElement {
+  const box = div('chart-box')
+  box.append(drawing)
+  return box
+}
+
+function bar(day: Endings & { day: string }, index: number, most: number): SVGElement {
+  const group = shape('g', {})
+  const title = shape('title', {})
+  const said = SERIES.filter((ending) => day[ending] > 0).map(
+    (ending) => `${ENDING_WORDS[ending].toLowerCase()} ${shownNumber(day[ending])}`,
+  )
+  title.textContent = `${day.day}: ${said.length === 0 ? 'no requests' : said.join(', ')}`
+  // As high as the drawing, so that the pointer meets the day and not only its bar.
+  group.append(
+    title,
+    shape('rect', { x: index * STEP, y: 0, width: STEP, height: HEIGHT, class: 'day-place' }),
+  )
+  let top = HEIGHT
+  for (const ending of SERIES) {
+    const height = (day[ending] / most) * HEIGHT
+    top -= height
+    if (height > 0)
+      group.append(shape('rect', { x: index * STEP + 1, y: top, width: BAR, height, class: ending }))
+  }
+  return group
+}
+
+function shape(tag: string, attributes: Record<string, string | number>): SVGElement {
+  const made = document.createElementNS(SVG, tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value))
+  return made
+}
+
+/** What the colours of the chart stand for. */
+function legend(): HTMLElement {
+  const items = SERIES.map((ending) =>
+    el('li', {}, el('span', { class: `swatch ${ending}` }), ENDING_WORDS[ending]),
+  )
+  return el('ul', { class: 'chart-legend', 'aria-hidden': 'true' }, ...items)
 }

@@ -300,7 +300,7 @@ describeInBrowser('every page for everybody', () => {
     await page.keyboard.press('x')
     expect(await told()).toBe('1 selected')
     await page.getByRole('button', { name: 'Clear' }).press('Enter')
-    expect([await focused(), await told()]).toEqual(['Pending requests', '0 selected'])
+    expect([await focused(), await told()]).toEqual(['Pending requests 2', '0 selected'])
     await page.keyboard.press('x')
     expect(await focused(), 'the chosen row').toContain('18 204 invoices')
     for (const key of ['j', 'j', 'j']) await page.keyboard.press(key)

@@ -109,7 +109,7 @@ describe('the size of what is loaded first', () => {
     return contents.reduce((sum, content) => sum + content.length, 0)
   }
 
-  it('is at most 31 kB of script and 8 kB of style for a hosted page, gzipped, and 4 kB of script later', async () => {
+  it('is at most 32 kB of script and 8 kB of style for a hosted page, gzipped, and 4 kB of script later', async () => {
     const files = (await readdir(join(BUILT_PAGE, 'assets'))).filter((name) => name.endsWith('.js'))
     const main = files.find((name) => /^index-[\w-]+\.js$/.test(name)) ?? expect.unreachable()
     const script = await readFile(join(BUILT_PAGE, 'assets', main), 'utf8')
@@ -126,13 +126,13 @@ describe('the size of what is loaded first', () => {
         (sum, { length }) => sum + length,
         0,
       )
-    expect(await size(first)).toBeLessThanOrEqual(31_000)
+    expect(await size(first)).toBeLessThanOrEqual(32_000)
     for (const name of files.filter((one) => !first.includes(one)))
       expect(await size([name]), name).toBeLessThanOrEqual(4_000)
     expect(await gzipped(BUILT_PAGE, /\.css\.gz$/)).toBeLessThanOrEqual(8_000)
   })
 
-  it('is at most 24.5 kB of script for the inbox and 12 kB of style, gzipped', async () => {
+  it('is at most 26 kB of script for the inbox and 12 kB of style, gzipped', async () => {
     const [main = ''] = (await readdir(join(BUILT_DASHBOARD, 'assets'))).filter((name) =>
       /^index-[\w-]+\.js$/.test(name),
     )
@@ -140,7 +140,7 @@ describe('the size of what is loaded first', () => {
       /(?:from|import)\s*"\.\/(\w+)-/g,
     )
     expect([...new Set([...imports].map(([, name]) => name))], 'comes with the shell').toEqual(['toolkit'])
-    expect(await gzipped(BUILT_DASHBOARD, /^(index|toolkit)-[\w-]+\.js\.gz$/)).toBeLessThanOrEqual(24_500)
+    expect(await gzipped(BUILT_DASHBOARD, /^(index|toolkit)-[\w-]+\.js\.gz$/)).toBeLessThanOrEqual(26_000)
     expect(await gzipped(BUILT_DASHBOARD, /\.css\.gz$/)).toBeLessThanOrEqual(12_000)
   })
 })

@@ -65,6 +65,16 @@ describeInBrowser('the way on from a request', () => {
     await expect.poll(addresses).toEqual([`/${filter}`, `/a/req_mine${filter}`])
     const inbox = visitor.page.getByRole('banner').getByRole('link', { name: 'Inbox' })
     expect(await inbox.getAttribute('href')).toBe(`/${filter}`)
+    // In the order of the list, also of what the service lists last; and the key n leads to it.
+    const newest = samplePending({ id: 'req_new', created_at: inMinutes(0), requested_by: by })
+    suite.server().state.pending = [...others, samplePending({ id: 'req_mine', requested_by: by }), newest]
+    suite.server().state.review = sampleReview()
+    await approve('Approved', 'by=support+%26+co&sort=new&')
+    await expect
+      .poll(addresses)
+      .toEqual(['/?by=support+%26+co&sort=new', '/a/req_new?by=support+%26+co&sort=new'])
+    await visitor.page.keyboard.press('n')
+    await visitor.page.waitForURL('**/a/req_new?*')
     // None of another list is offered where that list has no more.
     suite.server().state.pending = others
     suite.server().state.review = sampleReview()

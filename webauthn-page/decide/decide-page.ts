@@ -4,6 +4,7 @@ import { type PendingRequest, pendingShape, type Review, sessionShape } from '..
 import { get } from '../kit/api/request.ts'
 import { type Draft, keptDraft } from '../kit/dom/draft.ts'
 import { announce, type Child, div, link, p } from '../kit/dom/element.ts'
+import { kept } from '../kit/dom/kept.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
@@ -17,7 +18,7 @@ import {
 } from '../kit/request/checked-review.ts'
 import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
-import { fitsFilters, keepFilters } from '../kit/request/inbox-filter.ts'
+import { byEnd, fitsFilters, inboxOrder, keepFilters } from '../kit/request/inbox-filter.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { ACTION_ID, requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote, WORD_OF } from '../kit/request/request-words.ts'
@@ -307,19 +308,37 @@ function wayOn(decidedId: string): HTMLElement {
       if (next === undefined) return
       const address = keepFilters(`/a/${encodeURIComponent(next.id)}`)
       // Appended last, so that the existing link stays under the finger.
-      element.append(link(address, 'Next request', { class: 'button primary' }))
+      element.append(link(address, 'Next request', { class: 'button primary', 'aria-keyshortcuts': 'n' }))
+      addEventListener('keydown', (event) => {
+        const plain = !event.ctrlKey && !event.metaKey && !event.altKey
+        const free = !(event.target instanceof Element && event.target.matches('input, textarea'))
+        // The setting of the inbox: people who use speech input turn single keys off (WCAG 2.1.4).
+        if (event.key === 'n' && plain && free && kept('localStorage', 'single-keys') !== 'off')
+          location.assign(address)
+      })
     },
     () => {},
   )
   return element
 }
 
-/** Looks for it page by page; the service lists what expires first. @throws RequestFailure, ShapeError */
-async function nextOf(decidedId: string, cursor = ''): Promise<PendingRequest | undefined> {
-  const { data, next_cursor } = await get(`/me/pending${cursor}`, pendingShape)
-  const next = data.find(
-    (one) => one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one),
-  )
-  if (next !== undefined || next_cursor === null) return next
-  return nextOf(decidedId, `?cursor=${encodeURIComponent(next_cursor)}`)
+/** Looks for it page by page, in the order of the inbox. @throws RequestFailure, ShapeError */
+async function nextOf(decidedId: string): Promise<PendingRequest | undefined> {
+  const order = inboxOrder()
+  let next: PendingRequest | undefined
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const { data, next_cursor }: ReturnType<typeof pendingShape> = await get(
+      `/me/pending${cursor}`,
+      pendingShape,
+    )
+    for (const one of data) {
+      const fits = one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one)
+      if (fits && (next === undefined || order(one, next) < 0)) next = one
+    }
+    // The service lists what expires first, so that any other order needs all pages.
+    if (next_cursor === null || (next !== undefined && order === byEnd)) return next
+    cursor = `?cursor=${encodeURIComponent(next_cursor)}`
+  }
+  return next
 }

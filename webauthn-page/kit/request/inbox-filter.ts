@@ -1,3 +1,4 @@
+import { foldText, holdsText } from '../../../src/domain/search.ts'
 import type { PendingRequest } from '../api/contract.ts'
 
 /**
@@ -11,13 +12,37 @@ export function keepFilters(path: string, d?: string | null): string {
   return `${path}?${query}`.replace(/\?$/, '')
 }
 
-/** Checks whether the filters in the current address let the inbox list the request. */
-export function fitsFilters({ requested_by, high_impact }: PendingRequest): boolean {
+/** Checks whether the filters and the search in the current address let the inbox list the request. */
+export function fitsFilters({ id, action, requested_by, high_impact }: PendingRequest): boolean {
   const query = new URLSearchParams(location.search)
+  const { key_name, account_name } = requested_by
   const fits = (name: string, value: string): boolean => (query.get(name) || value) === value
+  const words = [id, action, key_name, account_name].join('\n')
   return (
-    fits('by', requested_by.key_name) &&
-    fits('of', requested_by.account_name) &&
-    (high_impact || query.get('impact') !== 'high')
+    fits('by', key_name) &&
+    fits('of', account_name) &&
+    (high_impact || query.get('impact') !== 'high') &&
+    holdsText(words, foldText(query.get('q') ?? ''))
+  )
+}
+
+type Placed = Pick<PendingRequest, 'expires_at' | 'created_at' | 'requested_by'>
+
+/** Returns the order that the current address asks for; without one, what expires first is on top. */
+export function inboxOrder(): (a: Placed, b: Placed) => number {
+  const sort = new URLSearchParams(location.search).get('sort')
+  if (sort === 'new') return (a, b) => Date.parse(b.created_at) - Date.parse(a.created_at)
+  if (sort !== 'by') return byEnd
+  const caller = ({ requested_by }: Placed): string =>
+    `${requested_by.account_name}\n${requested_by.key_name}`
+  return (a, b) => caller(a).localeCompare(caller(b)) || byEnd(a, b)
+}
+
+type Ends = Pick<Placed, 'expires_at' | 'created_at'>
+
+/** Sorts by the end; of two requests that end together, the older comes first. */
+export function byEnd(a: Ends, b: Ends): number {
+  return (
+    Date.parse(a.expires_at) - Date.parse(b.expires_at) || Date.parse(a.created_at) - Date.parse(b.created_at)
   )
 }
