@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
 import { accessSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { constants as os } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { countersign } from '../src/client.ts'
 import { Invalid } from '../src/errors.ts'
@@ -21,12 +21,14 @@ command; if it did not run, 10 rejected, 11 expired, 12 withdrawn, 13 not decide
   --env <name>          also show that the command gets this variable, without its value; another value is another question. May be
                         repeated
   --ttl <seconds>       how long the request waits, 60 to 604800
-  --within <seconds>    how long this command waits; the request stays`
+  --within <seconds>    how long this command waits; the request stays
+  --allow-sandbox       let the decision of a sandbox key count: for trials only`
 
 const OPTIONS = {
   env: { type: 'string', multiple: true, default: [] as string[] },
   ttl: { type: 'string' },
   within: { type: 'string' },
+  'allow-sandbox': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
@@ -57,6 +59,7 @@ export async function runCommand(argv: string[]): Promise<number> {
   const asked = found()
   const client = countersign({
     ...credentials,
+    allowSandbox: values['allow-sandbox'],
     onRetry: (why, seconds) => say(`The service did not answer (${why}); trying again in ${seconds} s.`),
   })
   const outcome = await client.ask({
@@ -93,7 +96,7 @@ function say(words: string): void {
 function openProgram(name: string | undefined): Program {
   if (!name)
     throw new Invalid('run takes a command after --, as in: countersign run -- ./deploy.sh production')
-  const folders = name.includes('/') ? [''] : (process.env.PATH ?? '').split(delimiter)
+  const folders = name.includes('/') ? [''] : foldersOfPath()
   const path = folders.map((folder) => resolve(join(folder, name))).find(isExecutable)
   if (path === undefined) throw new Invalid(`there is no program ${name}.`)
   const file = openSync(path, 'r')
@@ -101,6 +104,10 @@ function openProgram(name: string | undefined): Program {
   readSync(file, start, 0, 4, 0)
   const isHeld = process.platform === 'linux' && start.toString('latin1') === '\x7fELF'
   return { path, file, isHeld }
+}
+
+function foldersOfPath(): string[] {
+  return (process.env.PATH ?? '').split(delimiter)
 }
 
 function isExecutable(path: string): boolean {
@@ -140,14 +147,35 @@ function describe(
   }
 }
 
+/** Nothing that the repository names shall run before anybody was asked: no monitor, no hook. */
+const QUIET = ['--no-optional-locks', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
+
+/** Filters of the repository are turned off, so what they would change counts as dirty. */
 function gitState(): { git?: { head: string; dirty: boolean } } {
-  // No monitor or hook of the repository shall run before anybody was asked; only its filters cannot be turned off.
-  const quiet = ['--no-optional-locks', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
-  const git = (...argv: string[]) => spawnSync('git', [...quiet, ...argv], { encoding: 'utf8' })
+  const env = {
+    ...process.env,
+    // A package of the project may have a program called git.
+    PATH: foldersOfPath()
+      .filter((folder) => isAbsolute(folder) && !/[\\/]node_modules[\\/]/.test(folder))
+      .join(delimiter),
+    // Objects that are missing would be fetched, by a program that the repository names.
+    GIT_ALLOW_PROTOCOL: 'none',
+    GIT_TERMINAL_PROMPT: '0',
+  }
+  const git = (...argv: string[]) => spawnSync('git', [...QUIET, ...argv], { encoding: 'utf8', env })
   const { status, stdout } = git('rev-parse', '--verify', 'HEAD')
   if (status !== 0) return {}
-  const work = git('status', '--porcelain')
-  return { git: { head: stdout.trim(), dirty: work.status !== 0 || work.stdout !== '' } }
+  const head = stdout.trim()
+  const settings = git('config', '--null', '--name-only', '--get-regexp', '^filter\\.').stdout.split('\0')
+  const filters = new Set(settings.flatMap((name) => /^filter\.(.*)\.[^.]+$/s.exec(name)?.[1] ?? []))
+  // `-c` cannot name it.
+  if ([...filters].some((name) => name.includes('='))) return { git: { head, dirty: true } }
+  const off = [...filters].flatMap((name) =>
+    ['clean=', 'smudge=', 'process=', 'required=false'].flatMap((value) => ['-c', `filter.${name}.${value}`]),
+  )
+  // Of a submodule, which has settings of its own, only the commit is looked at.
+  const work = git(...off, 'status', '--porcelain', '--ignore-submodules=dirty')
+  return { git: { head, dirty: work.status !== 0 || work.stdout !== '' } }
 }
 
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const

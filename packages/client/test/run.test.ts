@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdtemp, readFile, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -153,17 +153,97 @@ describe('countersign run', () => {
     expect(await other.asked()).not.toBe(id)
   })
 
-  it('runs no hook of the repository before it asks, and calls what git cannot read dirty', async () => {
+  /** Each would run `touch <folder>/ran` when git looks at the work, if git did what the repository says. */
+  const HOSTILE: [string, (evil: string) => unknown][] = [
+    ['a hook', (evil) => writeFile(join(folder, '.git/hooks/post-index-change'), evil, { mode: 0o755 })],
+    ['a monitor', () => git('config', 'core.fsmonitor', `${folder}/evil`)],
+    ...['clean', 'process'].map((kind): [string, () => unknown] => [
+      `a filter (${kind}) of its attributes`,
+      () => {
+        git('config', `filter.A.b.${kind}`, `${folder}/evil`)
+        git('config', 'filter.A.b.required', 'true')
+        return writeFile(join(folder, '.gitattributes'), '*.sh filter=A.b\n')
+      },
+    ]),
+    [
+      'a filter of a name that git does not take on the command line',
+      () => {
+        git('config', 'filter.a=b.clean', `${folder}/evil`)
+        return writeFile(join(folder, '.git/info/attributes'), '*.sh filter=a=b\n')
+      },
+    ],
+    [
+      'a filter of a submodule',
+      async () => {
+        await mkdir(join(folder, 'sub'))
+        git('-C', 'sub', 'init', '-q')
+        await writeFile(join(folder, 'sub/a.sh'), 'x')
+        git('-C', 'sub', 'add', '.')
+        git('-C', 'sub', 'commit', '-qm', 'x')
+        git('add', 'sub')
+        git('commit', '-qm', 'sub')
+        git('-C', 'sub', 'config', 'filter.x.clean', `${folder}/evil`)
+        await writeFile(join(folder, 'sub/.git/info/attributes'), '* filter=x\n')
+        await utimes(join(folder, 'sub/a.sh'), 1, 1)
+      },
+    ],
+    [
+      'the transport of an object that is missing',
+      async () => {
+        git('config', 'core.repositoryFormatVersion', '1')
+        git('config', 'extensions.partialClone', 'origin')
+        git('config', 'remote.origin.promisor', 'true')
+        git('config', 'remote.origin.url', `ext::${folder}/evil`)
+        git('config', 'protocol.ext.allow', 'always')
+        const tree = git('rev-parse', 'HEAD^{tree}').trim()
+        await rm(join(folder, '.git/objects', tree.slice(0, 2), tree.slice(2)))
+      },
+    ],
+    [
+      'a program called git of a package',
+      async (evil) => {
+        await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
+        await writeFile(join(folder, 'node_modules/.bin/git'), evil, { mode: 0o755 })
+      },
+    ],
+  ]
+
+  it.each(HOSTILE)('before it asks, nothing of the repository runs: %s', async (_, prepare) => {
+    const evil = `#!/bin/sh\ntouch '${folder}/ran'\n`
+    await writeFile(join(folder, 'evil'), evil, { mode: 0o755 })
+    git('init', '-q')
+    git('add', 'deploy.sh')
+    git('commit', '-qm', 'x')
+    await prepare(evil)
+    await utimes(join(folder, 'deploy.sh'), 1, 1)
+    const PATH = `${join(folder, 'node_modules/.bin')}:${process.env.PATH}`
+    const id = await startWith({ PATH }, '--', './deploy.sh').asked()
+    expect((await read(id)).context.git).toMatchObject({ head: expect.stringMatching(/^[0-9a-f]{40}$/) })
+    expect(existsSync(join(folder, 'ran'))).toBe(false)
+    // A bare look would have run it. Most of what is hostile is no good filter or transport, so git then fails.
+    spawnSync('git', ['status', '--porcelain'], { cwd: folder, env: { PATH } })
+    expect(existsSync(join(folder, 'ran'))).toBe(true)
+  })
+
+  it('calls what only a filter would make clean dirty, and what git cannot read', async () => {
+    const dirty = async () => (await read(await start('--', './deploy.sh').asked())).context.git.dirty
     git('init', '-q')
     git('add', '.')
     git('commit', '-qm', 'x')
-    await writeFile(join(folder, '.git/hooks/post-index-change'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
     await utimes(join(folder, 'deploy.sh'), 1, 1)
-    const id = await start('--', './deploy.sh').asked()
-    expect((await read(id)).context.git).toMatchObject({ dirty: false })
-    expect(existsSync(join(folder, 'ran'))).toBe(false)
+    expect(await dirty()).toBe(false)
     await writeFile(join(folder, '.git/index'), 'x')
-    expect((await read(await start('--', './deploy.sh').asked())).context.git).toMatchObject({ dirty: true })
+    expect(await dirty()).toBe(true)
+  })
+
+  it('a sandbox decision does not count, unless it is allowed', async () => {
+    key = await service.newKey(true)
+    expect(await start('--', 'echo', 'ran').ended).toMatchObject({
+      code: 20,
+      out: '',
+      err: expect.stringContaining('no person decides about this sandbox key'),
+    })
+    expect(await start('--allow-sandbox', '--', 'echo', 'ran').ended).toMatchObject({ code: 0, out: 'ran\n' })
   })
 
   it('of 4 equal runs at once one runs; the others end as used before', async () => {
