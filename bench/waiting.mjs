@@ -1,6 +1,6 @@
 // How soon those who wait hear of a change, and what waiting costs the store: two services on one embedded store, over real
 // HTTP. Times run from sending the change, which includes making it, and from its answer; "at once" is one write of all.
-// Bounded: a fixed number of samples each. Usage: npm run build && node bench/waiting.mjs [waiters, at most 10000]
+// Bounded: a fixed number of samples each. Usage: npm run build && node bench/waiting.mjs [waiters, at most 10000] [wait | events | mcp]
 // With more than 1000 only changes among all of them are measured; both processes need as many file descriptors (ulimit -n).
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,6 +25,18 @@ const LOOK_MS = 20
 const OPENED_AT_ONCE = 250
 const FEW = 1_000
 const GOALS = { ms: 500, mb: 300 }
+/** A wait, a stream of events, and a call of an MCP tool that waits. */
+const WAYS = { wait: 'wait?timeout=60', events: 'events', mcp: 'mcp' }
+const SOME = process.argv[3] === undefined ? Object.values(WAYS) : [WAYS[process.argv[3]]]
+
+/** In the final state as each way words it. */
+const CLOSED = /"cancelled":true|"status":"withdrawn"/
+
+const MCP_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2025-11-25',
+}
 
 if (process.argv[2] === 'serve') await runService()
 else await runBench(Math.min(10_000, Number(process.argv[2] ?? 600)))
@@ -110,7 +122,7 @@ async function measure(bench) {
   const latencies = []
   const costs = [{ 'open waits': 0, ...(await commandsPerSecond(bench)) }]
   const memory = []
-  for (const path of ['wait?timeout=60', 'events']) {
+  for (const path of SOME) {
     for (const waiters of bench.many > FEW ? [bench.many] : [1, bench.many]) {
       for (const [place, port] of [
         ['same process', PORTS[0]],
@@ -121,7 +133,7 @@ async function measure(bench) {
         if (mb !== undefined && place === 'same process')
           memory.push({ waiting: path, waiters, ...judge(mb, GOALS.mb) })
         latencies.push({ waiting: path, waiters, changed: place, ...summary(times) })
-        if (path !== 'events' && place === 'same process') costs.push({ 'open waits': waiters, ...cost })
+        if (path === SOME[0] && place === 'same process') costs.push({ 'open waits': waiters, ...cost })
       }
     }
     const times = await allAtOnce(bench, path)
@@ -260,28 +272,33 @@ async function change({ id, token }, waiting, port) {
 
 /** Waits at the first service, again where a wait ends without news. `heard`: when the final state came. */
 function open({ id, token }, path) {
+  const isMcp = path === WAYS.mcp
   const options = {
     host: '127.0.0.1',
     port: PORTS[0],
-    path: `/api/v1/approvals/${id}/${path}`,
-    headers: { Authorization: `Bearer ${token}` },
+    method: isMcp ? 'POST' : 'GET',
+    path: isMcp ? '/mcp' : `/api/v1/approvals/${id}/${path}`,
+    headers: { Authorization: `Bearer ${token}`, ...(isMcp && MCP_HEADERS) },
     agent: false,
   }
+  const params = { name: 'wait_for_decision', arguments: { request_id: id } }
+  const body = isMcp ? JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }) : ''
   let request
   const heard = new Promise((resolve, reject) => {
     const ask = () => {
-      request = http.get(options, (response) => {
+      request = http.request(options, (response) => {
         if (response.statusCode !== 200) return reject(new Error(`${response.statusCode} on ${path}`))
         let text = ''
         response.on('data', (chunk) => {
           text += chunk
-          if (text.includes('"cancelled":true')) resolve(performance.now())
+          if (CLOSED.test(text)) resolve(performance.now())
         })
         response.on('error', () => undefined)
         // With 10,000 of them on a slow machine the first are over before the last are open.
-        response.on('end', () => text.includes('"cancelled":true') || ask())
+        response.on('end', () => CLOSED.test(text) || ask())
       })
       request.on('error', reject)
+      request.end(body)
     }
     ask()
   })

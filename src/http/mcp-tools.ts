@@ -17,13 +17,16 @@ import { parseJson } from '../domain/parse-json.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { readTraceparent } from '../domain/trace-parent.ts'
 import type { Caller } from '../flow/keys/authenticate-caller.ts'
+import type { AttachmentInput } from '../flow/requests/attachments.ts'
 import { cancelRequest } from '../flow/requests/cancel-request.ts'
-import { consumeRequest } from '../flow/requests/consume-request.ts'
+import { consumeRequest, type Use } from '../flow/requests/consume-request.ts'
 import { createRequest, refuseBlankAction } from '../flow/requests/create-request.ts'
 import { readOwnRequest } from '../flow/requests/read-request.ts'
 import { waitForDecision } from '../flow/requests/wait-for-decision.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/digest.ts'
+import { attachmentFacts } from './api/approval.ts'
+import { consumeBody } from './api/approvals.ts'
 import { createBody } from './api/approvals-create.ts'
 import { decisionAnswer, presentDecision } from './api/decision.ts'
 import { idField, reviewUrl } from './api/shared/fields.ts'
@@ -51,6 +54,9 @@ type Answer = CallToolResult | InputRequiredResult
 /** Seconds of one round: clients give a call 60 s. */
 const ROUND_SECONDS = 45
 
+/** Seconds of a round where the key has its usual number of waits open. */
+const SHORT_SECONDS = 10
+
 /** Rounds of one call: official clients repeat a call ten times, and fail it if it is not answered then. */
 const MOST_ROUNDS = 10
 
@@ -63,6 +69,10 @@ const outcome = z.object({
   comment: z.string().nullable().describe("The approver's comment."),
   review_url: z.string().describe('The page on which a human decides.'),
   expires_at: z.string().describe('When the question expires.'),
+  attachments: z
+    .array(attachmentFacts)
+    .optional()
+    .describe('The attachments, with the hashes that were asked about.'),
   sandbox: z.literal(true).optional().describe('A dry run: no human was asked.'),
   next: z.string().describe('What to do now.'),
 })
@@ -104,6 +114,49 @@ export async function serveMcp(
   await toNodeHandler(handler, { onerror })(request, response, request.body)
 }
 
+/** The tools, made once: each open call has a server of its own, which would hold schemas of its own (20 kB). */
+const TOOLS = {
+  request_approval: {
+    description:
+      'Asks a human for approval and waits for the decision. An equal request that is still open is joined, so calling again after any failure is safe and asks nobody twice.',
+    inputSchema: z.object({
+      ...{ action, context, ttl_seconds: createBody.shape.ttl_seconds, wait_seconds },
+      attachments: createBody.shape.attachments.describe(
+        'Texts and files too long for the context, for the human to read; each has name, and text or base64; base names the attachment with the former text. With attachments the call does not wait: call wait_for_decision next.',
+      ),
+    }),
+    outputSchema: outcome,
+  },
+  wait_for_decision: {
+    description: 'Waits for the decision of a request that is pending.',
+    inputSchema: z.object({ request_id, wait_seconds }),
+    outputSchema: outcome,
+    annotations: { readOnlyHint: true },
+  },
+  consume_approval: {
+    description:
+      'Uses up an approval right before the action is carried out. Pass exactly the action and the context about to be used: anything that differs from what was approved is refused, and so is a second use.',
+    inputSchema: z.object({
+      ...{ request_id, action, context },
+      attachments_sha256: consumeBody.shape.attachments_sha256.describe(
+        'SHA-256 (hex) of each attachment about to be used, in the order of request_approval, if the request has attachments.',
+      ),
+    }),
+    outputSchema: outcome,
+  },
+  cancel_approval: {
+    description: 'Withdraws a pending request that is not needed any more.',
+    inputSchema: z.object({ request_id }),
+    outputSchema: outcome,
+  },
+  get_receipt: {
+    description: 'Reads a request with the signed receipt of its decision.',
+    inputSchema: z.object({ request_id }),
+    outputSchema: withReceipt,
+    annotations: { readOnlyHint: true },
+  },
+}
+
 /** Makes the server for one HTTP request: five tools, the same for every revision of the protocol. */
 function createMcpServer(deps: HttpDeps, call: McpCall): McpServer {
   const server = new McpServer(
@@ -111,54 +164,20 @@ function createMcpServer(deps: HttpDeps, call: McpCall): McpServer {
     { instructions: INSTRUCTIONS },
   )
   const run = (act: () => Promise<Answer>) => answered(deps, call, act)
-  server.registerTool(
-    'request_approval',
-    {
-      description:
-        'Asks a human for approval and waits for the decision. An equal request that is still open is joined, so calling again after any failure is safe and asks nobody twice.',
-      inputSchema: z.object({ action, context, ttl_seconds: createBody.shape.ttl_seconds, wait_seconds }),
-      outputSchema: outcome,
-    },
-    (asked, ctx) => run(() => askAndWait(deps, call, asked, ctx)),
+  server.registerTool('request_approval', TOOLS.request_approval, (asked, ctx) =>
+    run(() => askAndWait(deps, call, asked, ctx)),
   )
-  server.registerTool(
-    'wait_for_decision',
-    {
-      description: 'Waits for the decision of a request that is pending.',
-      inputSchema: z.object({ request_id, wait_seconds }),
-      outputSchema: outcome,
-      annotations: { readOnlyHint: true },
-    },
-    (asked, ctx) => run(() => waitOn(deps, call, asked.request_id, { asked, ctx })),
+  server.registerTool('wait_for_decision', TOOLS.wait_for_decision, (asked, ctx) =>
+    run(() => waitOn(deps, call, asked.request_id, { asked, ctx })),
   )
-  server.registerTool(
-    'consume_approval',
-    {
-      description:
-        'Uses up an approval right before the action is carried out. Pass exactly the action and the context about to be used: anything that differs from what was approved is refused, and so is a second use.',
-      inputSchema: z.object({ request_id, action, context }),
-      outputSchema: outcome,
-    },
-    (asked) => run(() => consume(deps, call, asked)),
+  server.registerTool('consume_approval', TOOLS.consume_approval, (asked) =>
+    run(() => consume(deps, call, asked)),
   )
-  server.registerTool(
-    'cancel_approval',
-    {
-      description: 'Withdraws a pending request that is not needed any more.',
-      inputSchema: z.object({ request_id }),
-      outputSchema: outcome,
-    },
-    (asked) => run(() => cancel(deps, call, asked.request_id)),
+  server.registerTool('cancel_approval', TOOLS.cancel_approval, (asked) =>
+    run(() => cancel(deps, call, asked.request_id)),
   )
-  server.registerTool(
-    'get_receipt',
-    {
-      description: 'Reads a request with the signed receipt of its decision.',
-      inputSchema: z.object({ request_id }),
-      outputSchema: withReceipt,
-      annotations: { readOnlyHint: true },
-    },
-    (asked) => run(() => readReceipt(deps, call, asked.request_id)),
+  server.registerTool('get_receipt', TOOLS.get_receipt, (asked) =>
+    run(() => readReceipt(deps, call, asked.request_id)),
   )
   return server
 }
@@ -169,6 +188,7 @@ const INSTRUCTIONS =
 interface Asked {
   action: string
   context: Record<string, unknown>
+  attachments?: AttachmentInput[] | undefined
 }
 
 /** What one call of a tool that waits was given. */
@@ -194,6 +214,8 @@ async function askAndWait(
     reuse: 'open',
     traceparent: readTraceparent(traceparentOf(ctx)),
   })
+  // An open call holds what it was sent: many could hold gigabytes.
+  if (input.attachments?.length) return result(deps, request)
   return waitOn(deps, call, request.id, { asked, ctx })
 }
 
@@ -207,38 +229,44 @@ function traceparentOf({ mcpReq: { _meta } }: ServerContext): string | undefined
 async function waitOn(deps: HttpDeps, call: McpCall, id: string, { asked, ctx }: Waiting): Promise<Answer> {
   requireScopeOf(call, 'approval:read')
   const round = (readState(deps, call, asked, ctx)?.round ?? 0) + 1
-  const waited = await waitOneRound(deps, call, id, { asked, ctx })
-  const seen = waited ?? (await readOwnRequest(deps, call.caller, id))
-  if (seen.status !== 'pending' || waited === undefined || !call.repeats || round >= MOST_ROUNDS)
-    return result(deps, seen)
-  return inputRequired({ requestState: writeState(deps, call, asked, { request_id: id, round }) })
+  const place = asked.wait_seconds === 0 ? undefined : placeFor(deps, call)
+  if (place === undefined) {
+    const seen = await readOwnRequest(deps, call.caller, id)
+    const isCrowded = asked.wait_seconds > 0 && seen.status === 'pending'
+    return result(deps, seen, isCrowded ? { next: nextStep('crowded', seen) } : {})
+  }
+  try {
+    const seconds = Math.min(asked.wait_seconds, place.seconds)
+    const waited = await waitForDecision(deps, call.caller, [id], seconds, ctx.mcpReq.signal)
+    const seen = waited?.[0] ?? (await readOwnRequest(deps, call.caller, id))
+    if (seen.status !== 'pending' || waited === undefined || !call.repeats || round >= MOST_ROUNDS)
+      return result(deps, seen)
+    return inputRequired({ requestState: writeState(deps, call, asked, { request_id: id, round }) })
+  } finally {
+    place.giveBack()
+  }
 }
 
-/** @returns undefined without a wait: none was wanted, or this key has too many open, and a repeated call would only add to them */
-async function waitOneRound(
-  deps: HttpDeps,
-  { caller }: McpCall,
-  id: string,
-  { asked: { wait_seconds }, ctx }: Waiting,
-): Promise<ApprovalRequest | undefined> {
-  if (wait_seconds === 0) return undefined
-  const giveBack = deps.waitSlots.takeIfFree(caller.key)
-  if (giveBack === undefined) return undefined
-  try {
-    return (await waitForDecision(deps, caller, [id], wait_seconds, ctx.mcpReq.signal))?.[0]
-  } finally {
-    giveBack()
-  }
+/**
+ * Finds a place for a wait. Where all of the key are taken, there are as many again for short waits: a model that is answered at once
+ * calls again at once, and uses up the reads of its key.
+ * @returns undefined when those are taken too
+ */
+function placeFor({ waitSlots }: HttpDeps, { caller: { key } }: McpCall) {
+  const giveBack = waitSlots.takeIfFree(key)
+  if (giveBack !== undefined) return { giveBack, seconds: ROUND_SECONDS }
+  const short = waitSlots.takeIfFree({ id: `${key.id}:short`, account_id: key.account_id })
+  return short && { giveBack: short, seconds: SHORT_SECONDS }
 }
 
 async function consume(
   deps: HttpDeps,
   call: McpCall,
-  asked: Asked & { request_id: string },
+  asked: Omit<Asked, 'attachments'> & Pick<Use, 'attachments_sha256'> & { request_id: string },
 ): Promise<Answer> {
   await admit(deps, call, 'key', 'approval:create')
-  const { request_id, action, context } = asked
-  const use = { action, context, key: call.idempotencyKey }
+  const { request_id, action, context, attachments_sha256 } = asked
+  const use = { action, context, attachments_sha256, key: call.idempotencyKey }
   const { request } = await consumeRequest(deps, call.caller, request_id, use)
   const step = request.sandbox ? 'consumed_dry' : 'consumed'
   return result(deps, request, { status: 'approved', next: nextStep(step, request) })
@@ -280,6 +308,7 @@ function result(
     comment: request.decision?.comment ?? null,
     review_url: reviewUrl(settings.baseUrl, request.id),
     expires_at: request.expires_at.toISOString(),
+    ...given({ attachments: request.attachments }),
     ...(request.sandbox && { sandbox: true }),
     next: nextStep(status, request),
     ...given(more),
@@ -334,9 +363,11 @@ async function answered(deps: HttpDeps, call: McpCall, act: () => Promise<Answer
   }
 }
 
-const STEPS: Readonly<Record<ToolStatus | 'consumed' | 'consumed_dry', string>> = {
+const STEPS: Readonly<Record<ToolStatus | 'crowded' | 'consumed' | 'consumed_dry', string>> = {
   pending:
     'Nobody has decided yet. This is not a refusal and not an approval. Call wait_for_decision with this request_id, and do not act meanwhile.',
+  crowded:
+    'Nobody has decided yet. This is not a refusal and not an approval. Too many calls of this key wait already, so this one did not: do something else first, or tell the user, and call wait_for_decision with this request_id in a minute. Do not act meanwhile.',
   approved:
     'Approved, not used yet. Call consume_approval with exactly this action and context right before acting, and act only if that call accepts.',
   consumed: 'Used up by this call: carry out exactly this action with this context now, once.',

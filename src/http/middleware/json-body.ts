@@ -104,12 +104,12 @@ const lookAgain: RequestHandler = async (_request, response, next) => {
  */
 export const jsonBody: RequestHandler[] = [nameUtf8, requireJsonType, reader(BODY_LIMIT), guard(), lookAgain]
 
-/** Like `jsonBody`, for a create: 1.5 MiB, with the texts of attachments. */
+/** Like `jsonBody`, for a create, also by a tool call: 1.5 MiB, with the texts of attachments. */
 export const jsonBodyWithAttachments: RequestHandler[] = [
   nameUtf8,
   requireJsonType,
   reader(WITH_ATTACHMENTS),
-  guard(/^attachments\.\d+\.(text|base64)$/),
+  guard(/^(params\.arguments\.)?attachments\.\d+\.(text|base64)$/),
   lookAgain,
 ]
 

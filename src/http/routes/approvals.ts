@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, type Response, Router } from 'express'
+import { type ErrorRequestHandler, type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
@@ -87,6 +87,17 @@ const createApproval: Endpoint = async (deps, request, response) => {
   const { wait } = parseInput(createQuery, request.query)
   if (wait !== undefined && !caller.scopes.includes('approval:read'))
     throw refusal('insufficient_scope', { scope: 'approval:read' })
+  const { shown, ignored } = await makeApproval(deps, request, response)
+  // A wait shall not hold the attachments.
+  request.body = undefined
+  const settled = wait === undefined ? undefined : await waitForMade(deps, response, shown.id, wait)
+  const approval = settled && presentRequest(settled, deps.settings.baseUrl)
+  response.status(201).json({ ...shown, approval, ...ignored })
+}
+
+/** Makes the request of a call, or finds it. */
+async function makeApproval(deps: HttpDeps, request: Request, response: Response) {
+  const caller = callerOf(response)
   refuseSandboxFields(caller, request.body ?? {})
   refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
   const input = parseInput(createBody, request.body)
@@ -97,9 +108,7 @@ const createApproval: Endpoint = async (deps, request, response) => {
   const { request: made, found } = await createRequest(deps, caller, { ...input, traceparent }, idempotency)
   if (found === 'replayed') response.setHeader('Idempotency-Replayed', 'true')
   const shown = presentMade(made, { baseUrl: deps.settings.baseUrl, reused: found === 'reused' })
-  const settled = wait === undefined ? undefined : await waitForMade(deps, response, made.id, wait)
-  const approval = settled && presentRequest(settled, deps.settings.baseUrl)
-  response.status(201).json({ ...shown, approval, ...ignoredIn(createBody, request.body) })
+  return { shown, ignored: ignoredIn(createBody, request.body) }
 }
 
 /**

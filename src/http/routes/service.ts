@@ -5,7 +5,7 @@ import { DOCS_SCRIPT, DOCS_SCRIPT_PATH, DOCS_STYLE, DOCS_STYLE_PATH, fingerprint
 import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
-import { jsonBody } from '../middleware/json-body.ts'
+import { jsonBodyWithAttachments } from '../middleware/json-body.ts'
 import { limitByKey } from '../middleware/limit.ts'
 import { requestIdOf } from '../middleware/log-requests.ts'
 import { idempotencyKeyOf } from '../read-input.ts'
@@ -91,7 +91,7 @@ function docsAsset(type: string, text: string): RequestHandler {
 export function mcpRoutes(deps: HttpDeps): Router {
   const router = Router()
   const on = bindTo(deps)
-  router.all('/mcp', authenticate(deps), limitByKey(deps, 'read'), jsonBody, on(answerMcp))
+  router.all('/mcp', authenticate(deps), limitByKey(deps, 'read'), jsonBodyWithAttachments, on(answerMcp))
   return router
 }
 

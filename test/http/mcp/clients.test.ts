@@ -228,7 +228,7 @@ describe('rounds', () => {
     expect(await waits).toMatchObject({ request_id: request?._id, status: 'approved' })
   })
 
-  it('with too many waits open, a call is answered at once', async () => {
+  it('with all places for waits taken, a call waits in a short one; without any, it says not to call again at once', async () => {
     const caller = await live()
     const call = await connectV1(caller)
     const id = await caller.createdId()
@@ -237,9 +237,72 @@ describe('rounds', () => {
       service,
       Array.from({ length: WAITS_EACH }, () => wait),
     )
-    expect(await call('wait_for_decision', { request_id: id })).toMatchObject({ status: 'pending' })
+    const before = performance.now()
+    const asked = { request_id: id, wait_seconds: 1 }
+    expect(await call('wait_for_decision', asked)).toMatchObject({ status: 'pending' })
+    // Else a model that calls again and again would use up the reads of its key.
+    expect(performance.now() - before).toBeGreaterThan(950)
+    const short = await startWaits(
+      service,
+      Array.from({ length: WAITS_EACH }, () => () => call('wait_for_decision', { request_id: id })),
+    )
+    expect(await call('wait_for_decision', { request_id: id })).toMatchObject({
+      status: 'pending',
+      next: expect.stringMatching(/^Nobody has decided yet.*in a minute/),
+    })
     await decide(id, 'rejected')
     expect((await Promise.all(waits)).map(({ status }) => status)).toEqual(waits.map(() => 200))
+    expect(await Promise.all(short)).toMatchObject(short.map(() => ({ status: 'rejected' })))
+  })
+})
+
+describe('attachments', () => {
+  const TODAY = { name: 'today', text: 'replicas: 2\n'.repeat(2000) }
+  const NEXT = { name: 'config.yaml', text: 'replicas: 20\n', base: 'today' }
+  const PLAN = { name: 'plan.bin', base64: Buffer.alloc(256 * 1024, 7).toString('base64') }
+  const attachments = [TODAY, NEXT, PLAN]
+  const write = { action: 'Write config.yaml', context: { path: 'config.yaml' } }
+
+  it('are asked about as over REST, without holding the call open, and compared at the use', async () => {
+    const caller = await live()
+    const call = await NEW(caller)
+    const first = await call('request_approval', { ...write, attachments })
+    const { request_id } = first
+    const listed: { sha256: string }[] = Object(
+      (await caller.send(`/api/v1/approvals/${request_id}`)).body,
+    ).attachments
+    expect(listed).toMatchObject([
+      { name: 'today', kind: 'text', bytes: 24_000 },
+      { name: 'config.yaml', kind: 'diff', base: 'today' },
+      { name: 'plan.bin', kind: 'file', bytes: 256 * 1024 },
+    ])
+    expect(first).toMatchObject({ status: 'pending', attachments: listed })
+    expect(await call('request_approval', { ...write, attachments })).toMatchObject({ request_id })
+    const other = await call('request_approval', { ...write, attachments: [TODAY] })
+    expect(other.request_id).not.toBe(request_id)
+    const waits = call('wait_for_decision', { request_id })
+    await decide(request_id, 'approved')
+    expect(await waits).toMatchObject({ status: 'approved' })
+    const attachments_sha256 = listed.map(({ sha256 }) => sha256)
+    const use = (hashes: string[]) =>
+      call('consume_approval', { request_id, ...write, attachments_sha256: hashes })
+    expect(await use(attachments_sha256.slice(1))).toMatchObject({
+      error: 'mismatch',
+      field: 'attachments_sha256',
+    })
+    expect(await use(attachments_sha256)).toMatchObject({ status: 'approved', used: true })
+  })
+
+  it.each([
+    ['two contents', [{ ...NEXT, base64: '' }, TODAY], 'attachments.0'],
+    ['no list', NEXT, 'attachments'],
+    ['an unknown base', [NEXT], 'attachments.0.base'],
+    ['too large', [{ name: 'a', text: 'x'.repeat(256 * 1024 + 1) }], 'attachments.0'],
+  ])('%s: said in words, and nobody is asked', async (_, wrong, field) => {
+    const caller = await live()
+    const answer = await (await NEW(caller))('request_approval', { ...write, attachments: wrong })
+    expect([answer.isError, JSON.stringify(answer)]).toEqual([true, expect.stringContaining(field)])
+    expect(await requestsOf(caller)).toHaveLength(0)
   })
 })
 
