@@ -26,9 +26,9 @@ export interface BoxSize {
 }
 
 /** Draws the first of these sizes that fits, or the last if none does. */
-export function largestThatFits<Drawn>(
-  [first, ...smaller]: readonly [BoxSize, ...BoxSize[]],
-  draw: (size: BoxSize) => Drawn,
+export function largestThatFits<Size, Drawn>(
+  [first, ...smaller]: readonly [Size, ...Size[]],
+  draw: (size: Size) => Drawn,
   fits: (drawn: Drawn) => boolean,
 ): Drawn {
   let drawn = draw(first)

@@ -68,6 +68,10 @@ export interface CardDocument {
   /** The meaning of the heading, for platforms with coloured backgrounds; the words alone say as much as the colour. */
   tone?: Tone
   parts: CardPart[]
+  /** Buttons that lead to a decision: to approve, to reject. */
+  choices?: CardLink[]
+  /** Further parts, below the buttons. */
+  below?: CardPart[]
   link?: CardLink
   /** Our own words, in small print. */
   notes: string[]

@@ -1,4 +1,4 @@
-import type { CardStatus, CardView, ReplyView } from '../../src/domain/card-view.ts'
+import type { CardStatus, CardView, RequestReplyView } from '../../src/domain/card-view.ts'
 import { more, quoted, shortLine, unquoted } from '../../src/domain/cut-text.ts'
 import { methodWord } from '../../src/domain/request.ts'
 import { type TextWarnings, warningPrefix } from '../../src/domain/text-warnings.ts'
@@ -20,7 +20,7 @@ import {
 } from './card-parts.ts'
 
 /** Signs that accompany the words and never replace them. */
-const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
+export const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
   pending: '⏳',
   approved: '✅',
   rejected: '❌',
@@ -48,7 +48,7 @@ function headingWords({ status, voted, voted_by, audience, sandbox }: CardView):
   return audience === 'approver' && !sandbox ? 'Approve or reject this action?' : 'Waiting for a decision'
 }
 
-const OUTCOME_WORDS: Record<Exclude<CardStatus['kind'], 'pending'>, string> = {
+export const OUTCOME_WORDS: Record<Exclude<CardStatus['kind'], 'pending'>, string> = {
   approved: 'Approved',
   rejected: 'Rejected',
   expired: 'Expired without a decision',
@@ -72,7 +72,7 @@ export function cardPreview(view: CardView): Preview {
 const ASKED_LENGTH = 120
 
 /** Says who asks for what. Only the caller's words stand between quotation marks. */
-function asking({ requested_by, action }: Pick<CardView, 'requested_by' | 'action'>): string {
+export function asking({ requested_by, action }: Pick<CardView, 'requested_by' | 'action'>): string {
   const [key, account] = [requested_by.key_name, requested_by.account_name].map(
     (name) => shortLine(unquoted(name), ASKED_LENGTH / 2) || 'no name',
   )
@@ -130,11 +130,11 @@ export function headParts(view: CardView): HeadParts {
   }
 }
 
-function askerLines({ requested_by: { key_name, account_name }, ...view }: CardView): Piece[][] {
+function askerLines({ requested_by, ...view }: CardView): Piece[][] {
   return [
     ...nameLines('On behalf of: ', view.on_behalf_of),
     ...nameLines('Vote by: ', view.voted_by),
-    [bold('Requested by: '), words(lineOf(key_name)), words(' of '), words(lineOf(account_name))],
+    requestedBy({ requested_by }),
     ...(view.reversibility === undefined
       ? []
       : [[bold('Undoing it: '), words(view.reversibility), italic(' · says the caller')]]),
@@ -156,6 +156,12 @@ function precedentParts({ precedents }: CardView): CardPart[] {
   ]
 }
 
+export function requestedBy({
+  requested_by: { key_name, account_name },
+}: Pick<CardView, 'requested_by'>): Piece[] {
+  return [bold('Requested by: '), words(lineOf(key_name)), words(' of '), words(lineOf(account_name))]
+}
+
 function toldLines({ told }: CardView): Piece[][] {
   return told ? [[italic('The caller asked for the outcome to be told here.')]] : []
 }
@@ -167,7 +173,7 @@ export function closedLink({ links, no_page }: CardView): CardLink | undefined {
 
 const PAGE_TITLE = 'Open the approval page'
 
-function nameLines(label: string, name: string | undefined): Piece[][] {
+export function nameLines(label: string, name: string | undefined): Piece[][] {
   return name === undefined ? [] : [[bold(label), words(lineOf(name))]]
 }
 
@@ -284,11 +290,14 @@ interface ReplyPlace {
 }
 
 /** Draws a reply below a card: the outcome, of a decision with the receipt's id, or a reminder. */
-export function replyDocument(view: ReplyView, place: ReplyPlace): CardDocument {
+export function replyDocument(view: RequestReplyView, place: ReplyPlace): CardDocument {
   return view.kind === 'reminder' ? reminder(view) : over(view, place)
 }
 
-function over(view: Exclude<ReplyView, { kind: 'reminder' }>, { verify, apart }: ReplyPlace): CardDocument {
+function over(
+  view: Exclude<RequestReplyView, { kind: 'reminder' }>,
+  { verify, apart }: ReplyPlace,
+): CardDocument {
   const { status, action, details } = view
   const word = OUTCOME_WORDS[status.kind]
   const title = [bold(`${STATUS_SIGNS[status.kind]} ${word}`)]
@@ -308,7 +317,7 @@ function over(view: Exclude<ReplyView, { kind: 'reminder' }>, { verify, apart }:
   }
 }
 
-function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
+function reminder(view: RequestReplyView & { kind: 'reminder' }): CardDocument {
   const { action, audience, expires_at, automatic, details } = view
   const heading = `Reminder: a request waits for ${audience === 'approver' ? 'your' : 'a'} decision`
   const by = automatic ? 'sent by Countersign' : 'the caller asks again'

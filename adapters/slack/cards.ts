@@ -1,11 +1,13 @@
 import type { types } from '@slack/bolt'
 import type {
+  BatchView,
   CardView,
   ConsentView,
   GreetingView,
   NoticeView,
   ReplyView,
 } from '../../src/domain/card-view.ts'
+import { BATCH_SIZES, batchDocument, batchReplyDocument, summaryOf } from '../shared/batch-card.ts'
 import { type BoxSize, callerParts, largestThatFits } from '../shared/caller-parts.ts'
 import { type CardDocument, type CardLink, ours } from '../shared/card-parts.ts'
 import {
@@ -43,14 +45,14 @@ export const ACTION_IDS = {
 export const ACTIONS_BLOCK_ID = 'countersign_actions'
 
 /** The largest size that fits is used: escaping lengthens some texts more than others, and a row costs more than its text. */
-const BOX_SIZES = [
+const BOX_SIZES: readonly [BoxSize, ...BoxSize[]] = [
   { characters: 6000, rows: 20, findings: 8 },
   { characters: 5000, rows: 14, findings: 6 },
   { characters: 4500, rows: 9, findings: 3 },
   { characters: 3000, rows: 9, findings: 3 },
   { characters: 2000, rows: 8, findings: 3 },
   { characters: 1000, rows: 6, findings: 2 },
-] as const
+]
 
 const CHAT = {
   name: 'Slack',
@@ -101,13 +103,18 @@ function closedEnd(view: CardView): types.KnownBlock[] {
 
 /** Draws the links to the hosted page as buttons: a click in Slack decides nothing. `Details` is always present. */
 function actionButtons(view: CardView): types.ActionsBlock {
-  const [approve, reject] = decisionLinks(view)
   const { details: url } = view.links
   return actions(
-    ...(approve === undefined ? [] : [linkButton(ACTION_IDS.approve, approve, 'primary')]),
-    ...(reject === undefined ? [] : [linkButton(ACTION_IDS.reject, reject, 'danger')]),
+    ...decisions(decisionLinks(view)),
     linkButton(ACTION_IDS.details, { title: 'Details', url, opens: 'the approval page' }),
   )
+}
+
+function decisions([approve, reject]: readonly CardLink[]): types.Button[] {
+  return [
+    ...(approve === undefined ? [] : [linkButton(ACTION_IDS.approve, approve, 'primary')]),
+    ...(reject === undefined ? [] : [linkButton(ACTION_IDS.reject, reject, 'danger')]),
+  ]
 }
 
 function actions(...elements: types.Button[]): types.ActionsBlock {
@@ -127,6 +134,20 @@ function linkButton(
     accessibility_label: `${title.replace('…', '')}: opens ${opens}`,
     ...(style === undefined ? {} : { style }),
   }
+}
+
+/** Draws the card of several requests; pure, and never over a limit of Slack's. It counts what does not fit. */
+export function renderBatch(view: BatchView): SlackMessage {
+  return largestThatFits(
+    BATCH_SIZES,
+    (size) => drawDocument(batchDocument(view, size, CHAT)),
+    ({ blocks }) => fits(blocks),
+  )
+}
+
+/** Returns the text to post when Slack refuses the blocks, as `plainCard` does. */
+export function plainBatch(view: BatchView): string {
+  return [summaryOf(view), linked(view.links.details, 'Open the inbox'), view.request_id].join(' ')
 }
 
 /** Draws the card of an agent that asks for a key; pure, and always within Slack's limits: a name has 60 characters. */
@@ -159,12 +180,16 @@ const REPLY_PLACE = { verify: '/verify', apart: false }
 
 /** Draws a reply in the thread under a card: the decision with the receipt's id, or a reminder. Pure. */
 export function renderReply(view: ReplyView): SlackMessage {
-  return drawDocument(replyDocument(view, REPLY_PLACE))
+  return drawDocument(replyOf(view))
+}
+
+function replyOf(view: ReplyView): CardDocument {
+  return view.kind === 'batch' ? batchReplyDocument(view, false) : replyDocument(view, REPLY_PLACE)
 }
 
 /** Draws a document that has only one size. `below`: lines of ours that only Slack shows, above the link. */
 export function drawDocument(
-  { heading, parts, link: opened, notes, preview }: CardDocument,
+  { heading, parts, choices = [], below: rest = [], link: opened, notes, preview }: CardDocument,
   below: Part[] = [],
 ): SlackMessage {
   const line = opened === undefined ? [] : [section([link(opened.title, opened.url)])]
@@ -172,7 +197,15 @@ export function drawDocument(
     blocks: [
       ...(heading === undefined ? [] : [header(heading)]),
       richText([...drawParts(parts), ...below, ...(opened?.shown === 'line' ? line : [])]),
-      ...(opened?.shown === 'button' ? [actions(linkButton(ACTION_IDS.details, opened, 'primary'))] : []),
+      ...(opened?.shown === 'button'
+        ? [
+            actions(
+              ...decisions(choices),
+              linkButton(ACTION_IDS.details, opened, choices.length > 0 ? undefined : 'primary'),
+            ),
+          ]
+        : []),
+      ...(rest.length > 0 ? [richText(drawParts(rest))] : []),
       ...(opened?.shown === 'below' ? [richText(line)] : []),
       ...notes.map(note),
     ],
@@ -204,9 +237,9 @@ export function plainNotice(view: NoticeView): string {
 
 /** Returns the same for a reply under a card. */
 export function plainReply(view: ReplyView): string {
-  const { summary } = replyDocument(view, REPLY_PLACE).preview
+  const { preview, link: opened } = replyOf(view)
   const receipt = view.kind === 'decided' ? ` Receipt ${view.status.decision_id}` : ''
-  return `${summary}${receipt} ${linked(view.details, 'Open the approval page')}`
+  return `${preview.summary}${receipt}${opened === undefined ? '' : ` ${linked(opened.url, opened.title)}`}`
 }
 
 function linked(url: string, title: string): string {

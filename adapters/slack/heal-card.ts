@@ -18,8 +18,11 @@ const clickSchema = z.object({
   actions: z.array(element).min(1),
 })
 
-/** The end of a card's link: `<BASE_URL>/a/<request id>?d=approve`, or `/b/<bst id>` for an agent that asks for a key. */
-const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$)/
+/**
+ * The end of a card's link: `<BASE_URL>/a/<request id>?d=approve`, `/?batch=<bat id>` for several requests, or `/b/<bst id>` for an
+ * agent that asks for a key.
+ */
+const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_)|\?batch=(?=bat_))([a-z]{3}_[0-9a-z]{1,40})(?:[?&]|$)/
 
 /**
  * Handles a click on a button that the cards of decided requests do not have: the message shows an older state than we

@@ -5,10 +5,12 @@ import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domai
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatAddress, ChatPort, Log } from '../../src/ports/ports.ts'
 import {
+  plainBatch,
   plainCard,
   plainConsent,
   plainNotice,
   plainReply,
+  renderBatch,
   renderCard,
   renderConsent,
   renderGreeting,
@@ -116,6 +118,7 @@ async function inThread(
 function drawn(view: PostView | MovedView): [SlackMessage, string] {
   if (isKind(view, 'greeting')) return [renderGreeting(view), renderGreeting(view).text]
   if (isKind(view, 'moved')) return [renderMoved(view), renderMoved(view).text]
+  if (isKind(view, 'batch')) return [renderBatch(view), plainBatch(view)]
   if (isKind(view, 'consent')) return [renderConsent(view), plainConsent(view)]
   if (isKind(view, 'notice')) return [renderNotice(view), plainNotice(view)]
   return [renderCard(view), plainCard(view)]

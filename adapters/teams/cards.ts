@@ -1,10 +1,12 @@
 import type {
+  BatchView,
   CardView,
   ConsentView,
   GreetingView,
   NoticeView,
   ReplyView,
 } from '../../src/domain/card-view.ts'
+import { BATCH_SIZES, batchDocument, batchReplyDocument } from '../shared/batch-card.ts'
 import {
   type BoxSize,
   type CallerParts,
@@ -12,7 +14,7 @@ import {
   contextWords,
   largestThatFits,
 } from '../shared/caller-parts.ts'
-import { bold, type CardDocument, moment, ours, type Piece } from '../shared/card-parts.ts'
+import { bold, type CardDocument, type CardLink, moment, ours, type Piece } from '../shared/card-parts.ts'
 import {
   cardHeading,
   cardPreview,
@@ -167,12 +169,15 @@ function closed(view: CardView, head: HeadParts, { action }: CallerParts): CardE
 
 /** Draws links to the hosted page, where the decision is made; without a decision to make, a link to view the request. */
 function pageActions(view: CardView): OpenUrlAction[] {
-  const [approve, reject] = decisionLinks(view)
-  if (approve === undefined || reject === undefined)
-    return [openUrl('Open the approval page', view.links.details)]
+  const choices = decisions(decisionLinks(view))
+  return choices.length > 0 ? choices : [openUrl('Open the approval page', view.links.details)]
+}
+
+function decisions([approve, reject]: readonly CardLink[]): OpenUrlAction[] {
+  if (approve === undefined || reject === undefined) return []
   return [
-    openUrl(approve.title, approve.url, { style: 'positive', tooltip: 'Approve: opens the approval page' }),
-    openUrl(reject.title, reject.url, { style: 'destructive', tooltip: 'Reject: opens the approval page' }),
+    openUrl(approve.title, approve.url, { style: 'positive', tooltip: `Approve: opens ${approve.opens}` }),
+    openUrl(reject.title, reject.url, { style: 'destructive', tooltip: `Reject: opens ${reject.opens}` }),
   ]
 }
 
@@ -208,6 +213,22 @@ export function renderConsent(view: ConsentView): TeamsMessage {
   return drawDocument(document, { style: 'positive' }, [execute('Refresh', VERBS.refresh, view.request_id)])
 }
 
+/** Draws the card of several requests; pure, and never over the size that Teams accepts. It counts what does not fit. */
+export function renderBatch(view: BatchView, sizes = BATCH_SIZES): TeamsMessage {
+  const refresh = execute('Refresh', VERBS.refresh, view.request_id)
+  const more = view.status.kind === 'pending' ? [refresh] : []
+  return largestThatFits(
+    sizes,
+    (size) => drawDocument(withBraces(batchDocument(view, size, CHAT)), {}, more),
+    fits,
+  )
+}
+
+/** Draws it as small as possible, for a client whose limit is lower than ours. */
+export function renderSmallBatch(view: BatchView): TeamsMessage {
+  return renderBatch(view, [BATCH_SIZES.at(-1) ?? BATCH_SIZES[0]])
+}
+
 /** Draws the notice that a person's factors changed; pure. */
 export const renderNotice = (view: NoticeView): TeamsMessage => drawDocument(noticeDocument(view))
 
@@ -238,23 +259,31 @@ export function renderMoved(view: { twice?: true } = {}): TeamsMessage {
  * message stands below the latest one. Clients would fill in dates even in the action; where braces are drawn apart, it says so.
  */
 export function renderReply(view: ReplyView): TeamsMessage {
-  return drawDocument(withBraces(replyDocument(view, { verify: 'verify', apart: true })))
+  const document =
+    view.kind === 'batch'
+      ? batchReplyDocument(view, true)
+      : replyDocument(view, { verify: 'verify', apart: true })
+  return drawDocument(withBraces(document))
 }
 
 /** Adds a note to the document where braces are drawn apart. */
 export function withBraces(document: CardDocument): CardDocument {
-  return drawsApart(document.parts) ? { ...document, notes: [BRACES, ...document.notes] } : document
+  return drawsApart([...document.parts, ...(document.below ?? [])])
+    ? { ...document, notes: [BRACES, ...document.notes] }
+    : document
 }
 
 /** Draws a document that has only one size. */
 export function drawDocument(
-  { heading: title, tone, parts, link, notes, preview }: CardDocument,
+  { heading: title, tone, parts, choices = [], below = [], link, notes, preview }: CardDocument,
   look: Partial<OpenUrlAction> = {},
   more: Action[] = [],
 ): TeamsMessage {
   const body = [
     ...(title === undefined ? [] : [titled(title, tone)]),
     ...drawParts(parts),
+    ...(choices.length > 0 ? [buttons(...decisions(choices))] : []),
+    ...drawParts(below),
     ...notes.map((one) => note(one)),
   ]
   const text = summaryText(preview)

@@ -1,23 +1,24 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { isTheirs } from '../../src/domain/card-state.ts'
-import type { CardView, ConsentView } from '../../src/domain/card-view.ts'
+import type { BatchView, CardView, ConsentView } from '../../src/domain/card-view.ts'
 import { type Card, type CardRecipient, identityKey, recipientKey } from '../../src/domain/chat.ts'
 import { isId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { User } from '../../src/domain/user.ts'
 import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { partIn } from '../../src/flow/people/delegates.ts'
+import { partsIn } from '../../src/flow/people/delegates.ts'
 import { settleRequest } from '../../src/flow/requests/settle-request.ts'
-import { type CardSubject, isOver, showCard } from '../../src/flow/tell/show-card.ts'
+import { findBatches } from '../../src/flow/tell/card-batch.ts'
+import { type CardSubject, isOver, showBatch, showCard } from '../../src/flow/tell/show-card.ts'
 import { noteChannels } from '../../src/flow/tell/trouble.ts'
 import { viewConsent } from '../../src/flow/tell/view-card.ts'
 import type { ChatConversation } from '../../src/store/chat/chat-conversations.ts'
 import type { Background } from '../shared/open-work.ts'
 import { type AnsweringParts, answerMessage, NOTICES, renderAnswer, say } from './answers.ts'
 import type { BotClick, BotEvents, BotPresence, BotSource, ClickAnswer } from './bot-port.ts'
-import { renderCard, renderConsent, renderDetails, renderWay } from './cards.ts'
+import { renderBatch, renderCard, renderConsent, renderDetails, renderWay } from './cards.ts'
 import { writeConversation } from './conversations.ts'
 import { type TeamsMessage, VERBS } from './elements.ts'
 
@@ -180,8 +181,9 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   if (verb !== VERBS.refresh && verb !== VERBS.details) return { words: PRESS_WORDS.unknown }
   const id = dataSchema.safeParse(data).data?.request_id ?? ''
   if (isId('bst', id)) return answerConsentPress(deps, tenant, click, id)
+  if (isId('bat', id)) return answerBatchPress(deps, tenant, click, id)
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
-  const asked = await recipientOf(deps, tenant, click, found)
+  const asked = await recipientOf(deps, tenant, click, id, found && [found])
   if ('words' in asked) return asked
   const { recipient, ...invited } = asked
   if (found === undefined) return { words: PRESS_WORDS.notYours }
@@ -193,6 +195,27 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   const shown = { ...view, ...invited }
   const message = inFull ? renderDetails(shown) : renderCard(shown)
   return { message, card, page: view.links.details }
+}
+
+/** Answers the same for several requests on one card, which shows no context and has no details. */
+async function answerBatchPress(
+  deps: FlowDeps,
+  tenant: string,
+  click: BotClick,
+  id: string,
+): Promise<PressAnswer> {
+  const read = async () => (await findBatches(deps, [id])).get(id)
+  const found = await read()
+  const asked = await recipientOf(deps, tenant, click, id, found?.members)
+  if ('words' in asked) return asked
+  const { recipient, ...invited } = asked
+  if (found === undefined) return { words: PRESS_WORDS.notYours }
+  await Promise.all(found.members.map((request) => settleRequest(deps, request)))
+  const batch = (await read()) ?? found
+  const { view } = await showBatch(deps, { platform: 'teams', recipient }, batch)
+  const card = (await deps.cards.ofRequest(id)).find((each) => isFor(each, recipient))
+  await heal(deps, tenant, click, { card, request: batch, view })
+  return { message: renderBatch({ ...view, ...invited }), card, page: view.links.details }
 }
 
 /** Answers the same for an agent that asks for a key: only to the owner, in their own chat. It has no details to show. */
@@ -222,19 +245,21 @@ async function recipientOf(
   deps: FlowDeps,
   tenant: string,
   click: BotClick,
-  request: ApprovalRequest | undefined,
+  id: string,
+  requests: readonly ApprovalRequest[] = [],
 ): Promise<Asked | { words: string }> {
   const { channel, conversation } = click
+  const cardsOf = requests.length === 0 ? undefined : id
   if (conversation.kind !== 'person') {
     const recipient = { kind: 'channel', tenant, channel: channel ?? '' } as const
-    const cards = request === undefined ? [] : await deps.cards.ofRequest(request.id)
+    const cards = cardsOf === undefined ? [] : await deps.cards.ofRequest(cardsOf)
     return cards.some((card) => isFor(card, recipient)) ? { recipient } : { words: PRESS_WORDS.notHere }
   }
-  const presser = await presserOf(deps, tenant, click, request?.id)
+  const presser = await presserOf(deps, tenant, click, cardsOf)
   if (presser === undefined) return { words: PRESS_WORDS.notLinked }
   const { person, ...invited } = presser
-  const isAsked =
-    request !== undefined && (invited.invite_to_link || (await partIn(deps, person, request)) !== undefined)
+  const concerns = async () => (await partsIn(deps, person, requests)).some((part) => part !== undefined)
+  const isAsked = requests.length > 0 && (invited.invite_to_link || (await concerns()))
   if (!isAsked) return { words: PRESS_WORDS.notYours }
   return { recipient: { kind: 'approver', user_id: person.id }, ...invited }
 }
@@ -285,7 +310,15 @@ async function heal(
   { cards, chats, clock, log }: FlowDeps,
   tenant: string,
   { message_id, conversation }: BotClick,
-  { card, request, view }: { card: Card | undefined; request: CardSubject; view: CardView | ConsentView },
+  {
+    card,
+    request,
+    view,
+  }: {
+    card: Card | undefined
+    request: CardSubject
+    view: CardView | BatchView | ConsentView
+  },
 ): Promise<void> {
   if (!isOver(request, clock.now())) return
   const known = card?.message

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import {
+  type BatchView,
   type CardView,
   type ConsentView,
   type GreetingView,
@@ -21,12 +22,14 @@ import { createBackground } from '../shared/open-work.ts'
 import { type Activity, eventOf, readActivity } from './activity.ts'
 import type { BotAddress, BotCalls, BotConversation, BotMessage, SentMessage, TeamsBot } from './bot-port.ts'
 import {
+  renderBatch,
   renderCard,
   renderConsent,
   renderGreeting,
   renderMoved,
   renderNotice,
   renderReply,
+  renderSmallBatch,
   smallView,
 } from './cards.ts'
 import {
@@ -143,8 +146,9 @@ function createTeamsPort(
       told(async () => {
         const conversation = at(ref)
         if (conversation === undefined) return unreachable('unknown_message')
-        const pending = view.kind === 'reminder' ? 'pending' : view.kind
-        const reply = { status: { kind: pending }, request_id: view.request_id }
+        const status =
+          view.kind === 'batch' ? view.batch.status : { kind: view.kind === 'reminder' ? 'pending' : 'over' }
+        const reply = { status, request_id: view.request_id }
         const said = await calls.post(conversation, refreshing(reply, renderReply(view)))
         return said.ok ? { ...said, value: undefined } : said
       }),
@@ -182,7 +186,7 @@ function isLate(started: number): boolean {
 
 /** Sends a view. If Teams refuses its size, nothing was posted, and the card is sent again without the context. */
 async function fitting<T>(
-  view: CardView | ConsentView | NoticeView | GreetingView | MovedView,
+  view: CardView | BatchView | ConsentView | NoticeView | GreetingView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
   if (isKind(view, 'moved')) return send(renderMoved(view))
@@ -190,9 +194,10 @@ async function fitting<T>(
   if (isKind(view, 'consent')) return send(refreshing(view, renderConsent(view)))
   if (isKind(view, 'notice')) return send(renderNotice(view))
   const started = performance.now()
-  const answer = await send(refreshing(view, renderCard(view)))
-  if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer
-  return isLate(started) ? answer : send(refreshing(view, renderCard(smallView(view))))
+  const isBatch = isKind(view, 'batch')
+  const answer = await send(refreshing(view, isBatch ? renderBatch(view) : renderCard(view)))
+  if (answer.ok || answer.code !== 'MessageSizeTooBig' || isLate(started)) return answer
+  return send(refreshing(view, isBatch ? renderSmallBatch(view) : renderCard(smallView(view))))
 }
 
 /**

@@ -9,6 +9,7 @@ import { formatter } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { keepFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
+import { keepInAddress } from '../shell/shown-address.ts'
 import type { DecideTogether } from './decide-together.ts'
 import { canDecide, pageOf } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
@@ -99,6 +100,7 @@ class WaitingSection {
     void this.#showSaved()
     const { id, place } = rememberedPlace()
     if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
+    void this.#openBatch()
     SIDE_BY_SIDE.addEventListener('change', () => this.#chosen(this.#list.chosen()), { signal })
     followInbox(this.#element, signal, () => this.#look())
     this.#bar.follow(signal)
@@ -225,6 +227,26 @@ class WaitingSection {
     if (focused === document.body || (this.#bar.element.hidden && this.#bar.element.contains(focused)))
       this.#focusHeading()
     if (SIDE_BY_SIDE.matches) this.#list.resume(this.#list.chosen()?.id, Math.max(0, place))
+  }
+
+  /** Selects the requests of the card that led here and, if its button named a decision, opens that. */
+  async #openBatch(): Promise<void> {
+    const query = new URLSearchParams(location.search)
+    const [batch, decision] = [query.get('batch'), query.get('d')]
+    if (batch === null) return
+    // A reload must not begin anew.
+    keepInAddress(['batch', 'd'].map((name) => ({ name, value: '' })))
+    const asked = this.#list.waiting().filter((request) => request.batch === batch)
+    this.#list.tickThese(asked.map(({ id }) => id))
+    if (asked.length === 0)
+      this.#slot.show(
+        'info',
+        'none of these requests is pending for you. ',
+        link('/requests', 'All requests'),
+      )
+    const ids = asked.filter(canDecide).map(({ id }) => id)
+    if (ids.length > 0 && (decision === 'approve' || decision === 'reject'))
+      await this.#decideTogether(ids, decision === 'approve' ? 'approved' : 'rejected')
   }
 
   async #look(): Promise<'seen' | 'failed' | 'over'> {

@@ -102,8 +102,46 @@ export interface CardView extends TextWarnings {
   links: { approve: string; reject: string; details: string }
 }
 
+/** A request on the card of a batch. */
+export type BatchItem = Pick<CardView, 'request_id' | 'status' | 'action' | 'quorum' | 'voted' | 'voted_by'>
+
+/**
+ * The card of several requests that one call made. It shows the action and the state of each, never the context: the inbox, to
+ * which its buttons lead, shows all that is signed.
+ */
+export interface BatchView extends TextWarnings {
+  kind: 'batch'
+  /** `bat_…`, under the field name that every card uses for its subject. */
+  request_id: string
+  version: number
+  audience: CardView['audience']
+  /** `over`: none of them is pending. */
+  status: { kind: 'pending' | 'over' }
+  /** In the order in which they were asked for. */
+  items: BatchItem[]
+  requested_by: CardView['requested_by']
+  /** When the first and the last of the pending ones expire. */
+  expires: { first: Date; last: Date }
+  /** As on cards of requests. */
+  on_behalf_of?: string
+  invite_to_link?: true
+  replaces?: true
+  /** `<BASE_URL>/?batch=<id>`, and with `&d=approve|reject`: no secret in it. */
+  links: { approve: string; reject: string; details: string }
+}
+
+/** A reply under the card of a batch: a reminder while it is pending, else that all are over. */
+export interface BatchReplyView {
+  kind: 'batch'
+  request_id: string
+  batch: BatchView
+  automatic: boolean
+}
+
 /** A reply in the thread under a card. */
-export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> &
+export type ReplyView = RequestReplyView | BatchReplyView
+
+export type RequestReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> &
   Partial<TextWarnings> & { details: string } & (
     | { kind: 'decided'; status: CardStatus & { kind: 'approved' | 'rejected' } }
     /** Said only where the request wants its outcome told. */
@@ -189,7 +227,7 @@ export interface GreetingView {
   links: { details: string }
 }
 
-type NamedView = ConsentView | MovedView | NoticeView | GreetingView
+type NamedView = BatchView | ConsentView | MovedView | NoticeView | GreetingView
 
 /** Checks whether a view is of that kind. The card of a request has no `kind`. */
 export function isKind<Kind extends NamedView['kind']>(
@@ -200,4 +238,4 @@ export function isKind<Kind extends NamedView['kind']>(
 }
 
 /** Every view that is posted as a new message; `MovedView` only replaces one. */
-export type PostView = CardView | ConsentView | NoticeView | GreetingView
+export type PostView = CardView | BatchView | ConsentView | NoticeView | GreetingView

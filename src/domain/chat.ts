@@ -100,7 +100,7 @@ export interface CardAttempt {
 }
 
 /**
- * One message about a request, about an agent's request for a key (`bst_…`) or about a change of a person's factors (the
+ * One message about a request, about a batch of requests (`bat_…`), about an agent's request for a key (`bst_…`) or about a change of a person's factors (the
  * `evt_…` of its entry, with the `notice`; posted once and never edited). There is exactly one per subject, recipient and
  * platform. `wanted` is the version that the card should show, `shown` the version that it shows: an older card is edited,
  * and a late edit never replaces a newer version by an older one.

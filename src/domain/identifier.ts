@@ -1,6 +1,7 @@
 /** Prefixes of every kind of id (closed list). */
 export type IdPrefix =
   | 'req'
+  | 'bat'
   | 'dec'
   | 'key'
   | 'acc'

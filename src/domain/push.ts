@@ -1,6 +1,6 @@
 import type { AuditEntry } from './audit.ts'
 import type { Bootstrap } from './bootstrap.ts'
-import { shortLine } from './cut-text.ts'
+import { more, shortLine } from './cut-text.ts'
 import {
   type FactorNotice,
   noticeAdvice,
@@ -123,6 +123,28 @@ export function requestPush(
     body: `${warningPrefix(textWarnings([request.action]))}${line(request.action, ACTION_LENGTH)}\nRequested by ${line(key_name)} of ${line(account_name)}`,
     url: `/a/${request.id}`,
     tag: request.id,
+  }
+}
+
+/** Says the same of several requests of one call: how many there are, and what the first asks for. */
+export function batchPush(
+  id: string,
+  requests: readonly Pick<ApprovalRequest, 'id' | 'action' | 'requested_by'>[],
+  kind: 'request' | 'reminder',
+): PushPayload {
+  const [first, ...others] = requests
+  const { key_name = '', account_name = '' } = first?.requested_by ?? {}
+  const single = requests.length === 1
+  const heading = single
+    ? 'A request waits for your decision'
+    : `${requests.length} requests wait for your decision`
+  const warnings = warningPrefix(textWarnings(requests.map(({ action }) => action)))
+  const and = others.length === 0 ? '' : `\n${more(others.length, 'request', 'requests')}`
+  return {
+    title: kind === 'request' ? heading : 'Still waiting for your decision',
+    body: `${warnings}${line(first?.action ?? '', ACTION_LENGTH)}${and}\nRequested by ${line(key_name)} of ${line(account_name)}`,
+    url: `/?batch=${id}`,
+    tag: id,
   }
 }
 

@@ -105,6 +105,20 @@ export interface CallbackOutbox {
   body?: string
 }
 
+/**
+ * The requests that one call made and that share their cards (`bat_…`); `place`: the position in the call, which is the order on the
+ * card. A batch has no document: it is the requests that name it.
+ */
+export interface InBatch {
+  id: string
+  place: number
+}
+
+/** Returns the id under which a request has its cards: its own, or that of its batch. */
+export function cardSubjectOf({ id, batch }: Pick<ApprovalRequest, 'id' | 'batch'>): string {
+  return batch?.id ?? id
+}
+
 /** A request as it is stored. `version` grows with every write; writers name the version they read. */
 export interface ApprovalRequest extends MadeAfter {
   id: string
@@ -127,6 +141,8 @@ export interface ApprovalRequest extends MadeAfter {
   reversibility?: Reversibility
   /** Seconds from the decision in which an approval can be used; signed. */
   use_within_seconds?: number
+  /** Set if it was asked for together with others and one card shows them all. */
+  batch?: InBatch
   /** In the order of the create; signed. */
   attachments?: AttachmentFacts[]
   /** Which person fetched which attachment while it was pending (`openedMark`); signed with each vote. */

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditPosition, AuditRecord, AuditType } from '../domain/audit.ts'
-import type { CardView, ConsentView, MovedView, PostView, ReplyView } from '../domain/card-view.ts'
+import type { BatchView, CardView, ConsentView, MovedView, PostView, ReplyView } from '../domain/card-view.ts'
 import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket, LimitState } from '../domain/limits.ts'
@@ -142,7 +142,10 @@ export interface ChatPort {
   post(to: ChatAddress, view: PostView, card?: { id: string; after?: Date }): Promise<ChatOutcome<MessageRef>>
   /** Looks for a card that may have been posted there since then; `unknown` where the app may not look. */
   find?(to: ChatAddress, card: string, since: Date): Promise<ChatOutcome<MessageRef | 'none' | 'unknown'>>
-  update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
+  update(
+    message: MessageRef,
+    view: CardView | BatchView | ConsentView | MovedView,
+  ): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }
 

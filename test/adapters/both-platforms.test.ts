@@ -1,7 +1,10 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { approve, decideBatch } from '../support/batches.ts'
 import { shownText } from '../support/block-parts.ts'
+import { cardIn, inSlack, inTeams, startBothChats, untilCardsRest } from '../support/both-chats.ts'
+import { cardText } from '../support/card-lines.ts'
 import { waitUntil } from '../support/chat-platform.ts'
-import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { ask, askTogether, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { createSlackDriver } from '../support/slack-driver.ts'
 import { type SlackMessage, useSlack } from '../support/slack-emulator.ts'
 import { personNumber, startTeams } from '../support/teams-service.ts'
@@ -104,4 +107,83 @@ it('shows a person with Slack and Teams a card in each; one decision changes bot
     expect(verdict).toMatch(/Not signed: .*audience.*requested_by.*<!here>/)
     expect(verdict).not.toMatch(/casino|Grace/)
   }
+})
+
+it('requests of one call are one card in each conversation, and each press and answer follows it', async () => {
+  const both = await startBothChats()
+  onTestFinished(() => both.close())
+  const { service, slack, slackDriver, slackChannel, teams, owners, others, owner, key } = both
+  const { ids, batch } = await askTogether(both, [
+    { action: 'Pay ACME' },
+    { action: 'Pay Globex' },
+    { action: 'Pay Initech' },
+  ])
+  await untilCardsRest(both, batch, 6)
+  const shownNow = async () => [
+    ...(await inSlack(both, 'owner', batch)).map(({ blocks }) => shownText(blocks)),
+    ...(await inSlack(both, 'other', batch)).map(({ blocks }) => shownText(blocks)),
+    ...(await slack.history(slackChannel))
+      .map(({ blocks }) => shownText(blocks))
+      .filter((text) => text.includes(batch)),
+    ...[owners.id, others.id, teams.channel].flatMap((place) =>
+      inTeams(both, place, batch).map((one) => cardText(cardIn(one))),
+    ),
+  ]
+  const first = await shownNow()
+  expect(first).toHaveLength(6)
+  for (const text of first)
+    for (const action of ['1. Pay ACME', '2. Pay Globex', '3. Pay Initech']) expect(text).toContain(action)
+  for (const id of ids) {
+    const log = Object(await (await callWithKey(service, key, `/${id}/deliveries`)).json())
+    expect(
+      log.cards
+        .map(({ recipient, state }: { recipient: string; state: string }) => `${recipient} ${state}`)
+        .sort(),
+    ).toEqual([...Array(4).fill('approver shown'), ...Array(2).fill('channel shown')].sort())
+  }
+
+  expect((await decideByPasskey(both, ids[1] ?? '', 'rejected')).status).toBe(200)
+  await waitUntil(async () => {
+    for (const text of await shownNow()) expect(text).toContain('Rejected (1) by')
+  })
+  const refreshed = async (person = owners) =>
+    JSON.stringify(
+      (await teams.driver.press(person, 'countersign.refresh', { request_id: batch })).body.value,
+    )
+  expect(await refreshed()).toContain('Approve or reject 2 of these 3 requests?')
+  // Whoever is not asked sees nothing, however they got the id.
+  expect(await refreshed(personNumber(teams, 4))).not.toContain('Pay')
+
+  const decided = await decideBatch(service, owner, approve(ids[0] ?? '', ids[2] ?? ''))
+  expect(decided.status).toBe(200)
+  const over = '3 requests: 2 approved, 1 rejected'
+  await waitUntil(async () => {
+    const cards = await service.composition.deps.cards.ofRequest(batch)
+    expect(cards.map(({ state, replies }) => [state, replies.map((reply) => reply.state)])).toEqual(
+      Array(6).fill(['idle', ['said']]),
+    )
+    const shown = await shownNow()
+    expect(shown.filter((text) => text.includes(over)).length).toBeGreaterThanOrEqual(6)
+    expect(JSON.stringify(shown)).not.toContain('d=approve')
+  })
+  for (const id of ids) {
+    const read = Object(await (await callWithKey(service, key, `/${id}`)).json())
+    expect(read.decision.id).toMatch(/^dec_/)
+  }
+
+  // A late edit has put the card back to what it was, and the person presses its button.
+  const [card] = (await slack.dmOf(slack.user('owner'))).filter((one) => JSON.stringify(one).includes(batch))
+  const cards = await service.composition.deps.cards.ofRequest(batch)
+  const mine = cards.find(({ message }) => message?.message === card?.ts) ?? expect.unreachable()
+  const link = {
+    type: 'button',
+    action_id: 'countersign_approve',
+    url: `${service.url}/?batch=${batch}&d=approve`,
+  }
+  const blocks = [{ type: 'actions', elements: [link] }]
+  const edits = () => slack.calls.filter(({ method }) => method === 'chat.update').length
+  const before = edits()
+  const pressed = { ts: card?.ts ?? '', channel: mine.message?.conversation ?? '', blocks }
+  await slackDriver.click(pressed, 'countersign_approve', slack.user('owner'))
+  await waitUntil(() => expect(edits()).toBe(before + 1))
 })

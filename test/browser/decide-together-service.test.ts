@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { describeInBrowser } from '../support/browser.ts'
+import { askTogether } from '../support/live.ts'
 import { ask, obtainKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 /** The page looks every few seconds, too; without that, only what the service tells can bring news. */
@@ -40,6 +41,34 @@ describeInBrowser('several requests under one gesture, against the real service'
       expect(verifyReceiptJson(read, keys)).toMatchObject({ valid: true, payload: { rid: ids[at] } })
     }
     expect(new Set(receipts.map((read) => Object(read.decision).id)).size).toBe(3)
+  })
+
+  it('a card of several requests leads to the decision of these alone, and to none that is over', async () => {
+    const service = suite.service()
+    const person = await suite.signedIn('dee@example.com')
+    const { page } = person
+    const key = await obtainKey(person, 'bot')
+    const other = await ask(service, key, { action: 'Alone' })
+    const asked = [{ action: 'Pay 1' }, { action: 'Pay 2' }, { action: 'Pay 3' }]
+    const { ids, batch } = await askTogether({ service, key }, asked)
+    await page.goto(`/?batch=${batch}`)
+    await page.getByText('3 selected').waitFor()
+    expect(await page.locator('.inbox-list input:checked').count()).toBe(3)
+    expect(new URL(page.url()).search).toBe('')
+
+    await page.goto(`/?batch=${batch}&d=approve`)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Approve 3 requests' }).click()
+    await dialog.getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await dialog.getByRole('button', { name: 'Back to the inbox' }).click()
+    await page.getByRole('link', { name: /Alone/ }).first().waitFor()
+    const receipts = await Promise.all(ids.map((id) => readRequest(service, key, id)))
+    expect(new Set(receipts.map((read) => Object(read.decision).id)).size).toBe(3)
+    expect(await readRequest(service, key, other)).toMatchObject({ status: 'pending' })
+
+    await page.goto(`/?batch=${batch}&d=reject`)
+    await page.getByText('none of these requests is pending for you').waitFor()
+    expect(await dialog.count()).toBe(0)
   })
 
   it('records nothing when one is withdrawn while the person reads, and goes on with the rest', async () => {

@@ -42,3 +42,19 @@ it('of calls with one key and bodies of their own in four processes, one makes i
   const stored = await requests.list({ api_key_id: racing.caller.key.id, limit: 100 })
   expect(stored.map(({ id }) => id).sort()).toEqual(made[0]?.map(({ id }) => id).sort())
 })
+
+it('equal calls at once in four processes make one batch, each of its requests once and in its place', async () => {
+  const actions = Array.from({ length: 6 }, (_, n) => `Pay all ${n}`)
+  const inputs = actions.map((action, n) => ({ action, context: {}, requires_individual_decision: n === 0 }))
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, n) =>
+      createBatch(racing.at(n).composition.deps, racing.caller, inputs, { key: 'same', body: { actions } }),
+    ),
+  )
+  const ids = answers.map(({ requests }) => requests.map(({ id }) => id))
+  expect(new Set(ids.map(String)).size).toBe(1)
+  const made = await racing.at(0).composition.deps.requests.findMany(ids[0] ?? [])
+  const batches = (ids[0] ?? []).map((id) => made.find((one) => one.id === id)?.batch)
+  expect(batches.map((batch) => batch?.place)).toEqual([undefined, 1, 2, 3, 4, 5])
+  expect(new Set(batches.slice(1).map((batch) => batch?.id)).size).toBe(1)
+})

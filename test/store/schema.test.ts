@@ -53,6 +53,7 @@ const FINGERPRINTS = [
   '737c56358eacd3b3',
   'df5ce48900fcee3c',
   'dcbb9009a84c4c58',
+  '449bbc6558e476b4',
 ]
 
 it('has another version when an index changes', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { renderCard as slackCard } from '../../adapters/slack/cards.ts'
-import { renderCard as teamsCard } from '../../adapters/teams/cards.ts'
-import { SIX_VIEWS } from './card-samples.ts'
+import { renderBatch as slackBatch, renderCard as slackCard } from '../../adapters/slack/cards.ts'
+import { renderBatch as teamsBatch, renderCard as teamsCard } from '../../adapters/teams/cards.ts'
+import { BATCH_VIEWS, SIX_VIEWS } from './card-samples.ts'
 import { drawBlocks, pageOf } from './draw-blocks.ts'
 import { cardPage } from './draw-card.ts'
 
@@ -14,12 +14,18 @@ export interface CardPicture {
 
 const THEMES = ['light', 'dark'] as const
 
+/** What the pictures show, as both platforms draw it. */
+const DRAWN = [
+  ...SIX_VIEWS.map(({ name, view }) => ({ name, slack: slackCard(view), teams: teamsCard(view) })),
+  ...BATCH_VIEWS.map(({ name, view }) => ({ name, slack: slackBatch(view), teams: teamsBatch(view) })),
+]
+
 /** The pages that `docs/cards` shows pictures of. */
 export function slackPictures(): CardPicture[] {
   return THEMES.flatMap((theme) =>
-    SIX_VIEWS.map(({ name, view }) => ({
+    DRAWN.map(({ name, slack }) => ({
       file: `${name}-${theme}.png`,
-      html: pageOf(drawBlocks(slackCard(view).blocks, theme), theme),
+      html: pageOf(drawBlocks(slack.blocks, theme), theme),
       width: 640,
     })),
   )
@@ -28,9 +34,9 @@ export function slackPictures(): CardPicture[] {
 /** The same for Teams, as wide as in a conversation. */
 export function teamsPictures(): CardPicture[] {
   return THEMES.flatMap((theme) =>
-    SIX_VIEWS.map(({ name, view }) => ({
+    DRAWN.map(({ name, teams }) => ({
       file: `teams-${name}-${theme}.png`,
-      html: cardPage([teamsCard(view).card], theme, true),
+      html: cardPage([teams.card], theme, true),
       width: 520,
     })),
   )
@@ -38,9 +44,9 @@ export function teamsPictures(): CardPicture[] {
 
 /** Hashes of the cards behind the pictures. */
 export function drawnNow(): Record<string, string> {
-  const drawn: [string, unknown][] = SIX_VIEWS.flatMap(({ name, view }) => [
-    [name, slackCard(view).blocks],
-    [`teams-${name}`, teamsCard(view).card],
+  const drawn: [string, unknown][] = DRAWN.flatMap(({ name, slack, teams }) => [
+    [name, slack.blocks],
+    [`teams-${name}`, teams.card],
   ])
   return Object.fromEntries(drawn.map(([name, card]) => [name, sha256(JSON.stringify(card))]))
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { BatchView } from '../../src/domain/card-view.ts'
 import type { ApprovalRequest, Vote } from '../../src/domain/request.ts'
-import { type CardAudience, viewCard } from '../../src/flow/tell/view-card.ts'
+import { type CardAudience, viewBatch, viewCard } from '../../src/flow/tell/view-card.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 
 const ANA = { user_id: 'usr_0000000000000000000000000a', approver: '7f3a09c2d41be865', name: 'Ana Pereira' }
@@ -150,3 +151,58 @@ const SIX_STATES: readonly { name: string; request: ApprovalRequest }[] = [
 
 /** The six states as Ana sees them. */
 export const SIX_VIEWS = SIX_STATES.map(({ name, request }) => ({ name, view: viewCard(request, TO_ANA) }))
+
+const BATCH_ID = 'bat_7k2m9q4r8s1t6w5x0yzabcdefg'
+
+/** A batch of requests with these actions, or changes of the sample; no context, and not high impact. */
+export function sampleBatch(
+  requests: readonly (string | Partial<ApprovalRequest>)[],
+  to: CardAudience = TO_ANA,
+): BatchView {
+  const members = requests.map((one, place) =>
+    sampleRequest(
+      {
+        high_impact: false,
+        id: `req_${String(place).padStart(26, '0')}`,
+        batch: { id: BATCH_ID, place },
+        ...(typeof one === 'string' ? { action: one } : one),
+      },
+      {},
+    ),
+  )
+  const pending = members.some(({ status }) => status === 'pending')
+  const batch = {
+    id: BATCH_ID,
+    account_id: 'acc_0000000000000000000000000a',
+    version: members.length,
+    status: pending ? ('pending' as const) : ('over' as const),
+    expires_at: CREATED,
+    members,
+  }
+  const views = members.map((request) => viewCard(request, to))
+  return viewBatch(batch, views, to.baseUrl)
+}
+
+const PAYMENTS = [
+  'ACME, invoice 4711: 120.00 EUR',
+  'Globex, invoice 88: 9 310.50 EUR',
+  'Initech, invoice 3: 77.10 EUR',
+]
+const decided = (action: string, changes: Partial<Vote> = {}) => ({
+  ...decidedRequest(sampleVote(changes)),
+  action,
+})
+
+/** A batch in the middle of its life, and after it. */
+export const BATCH_VIEWS = [
+  { name: 'batch-pending', view: sampleBatch(PAYMENTS.map((one) => `Pay ${one}`)) },
+  {
+    name: 'batch-over',
+    view: sampleBatch(
+      PAYMENTS.map((one, at) => ({
+        ...decided(`Pay ${one}`, at === 2 ? { decision: 'rejected' } : {}),
+        high_impact: false,
+      })),
+    ),
+  },
+]

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import {
+  type BatchView,
   type CardView,
   type ConsentView,
   isKind,
@@ -16,6 +17,8 @@ export interface PlatformMessage {
   /** The person's or the channel's id. */
   to: string
   shown: CardView[]
+  /** The same for the card of a batch. */
+  batches: BatchView[]
   /** The same for a card of an agent that asks for a key. */
   consents: ConsentView[]
   /** Nothing of the card is shown there any more. */
@@ -153,6 +156,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
           ref,
           to,
           shown: [],
+          batches: [],
           consents: [],
           moved: false,
           replies: [],
@@ -181,8 +185,9 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
   return it
 }
 
-function show(message: PlatformMessage, view: CardView | ConsentView): void {
-  if (isKind(view, 'consent')) message.consents.push(view)
+function show(message: PlatformMessage, view: CardView | BatchView | ConsentView): void {
+  if (isKind(view, 'batch')) message.batches.push(view)
+  else if (isKind(view, 'consent')) message.consents.push(view)
   else message.shown.push(view)
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { assertWith, type EnrolledPerson, enrolWithPasskey, expectStatus } from './enrolled.ts'
 import type { HttpClient } from './http-client.ts'
 import { addKey } from './people.ts'
@@ -49,6 +50,27 @@ export async function ask(
     throw new Error(`not created: ${response.status} ${JSON.stringify(made)}`)
   }
   return String(made.id)
+}
+
+/** Makes requests in one call. @returns their ids, and that of the batch which they are, if they are one */
+export async function askTogether(
+  { service, key }: Pick<LiveSetting, 'service' | 'key'>,
+  requests: readonly object[],
+): Promise<{ ids: string[]; batch: string }> {
+  const response = await fetch(`${service.url}/api/v1/approvals/requests`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': randomUUID(),
+    },
+    body: JSON.stringify({ requests }),
+  })
+  const made: { data?: { id: string }[] } = Object(await response.json())
+  const ids = (made.data ?? []).map(({ id }) => id)
+  if (response.status !== 201) throw new Error(`not created: ${response.status} ${JSON.stringify(made)}`)
+  const [first = ''] = ids
+  return { ids, batch: (await service.composition.deps.requests.find(first))?.batch?.id ?? '' }
 }
 
 /** Takes an answer to a decision's options without posting it. */

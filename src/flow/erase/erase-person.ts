@@ -1,7 +1,7 @@
 import type { AuditActor } from '../../domain/audit.ts'
 import { identityKey } from '../../domain/chat.ts'
 import { isId } from '../../domain/identifier.ts'
-import { ERASED } from '../../domain/request.ts'
+import { cardSubjectOf, ERASED } from '../../domain/request.ts'
 import { tombstoneAddress, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { resetPerson } from '../joining/invite-user.ts'
@@ -184,8 +184,10 @@ function slicesOf(ids: readonly string[]): string[][] {
 /** Has the posted messages edited that show the person's name, and those to the person, once. */
 async function redraw(deps: FlowDeps, { id, erasing, erased_at }: User): Promise<void> {
   if (erasing?.redrawn || erased_at !== undefined) return
-  for (const requestIds of slicesOf(await deps.personErasure.voted(id)))
-    await deps.cards.redraw({ requestIds }, deps.clock.now())
+  for (const slice of slicesOf(await deps.personErasure.voted(id))) {
+    const requestIds = (await deps.requests.findMany(slice)).map(cardSubjectOf)
+    await deps.cards.redraw({ requestIds: [...new Set(requestIds)] }, deps.clock.now())
+  }
   await deps.cards.redraw({ userId: id }, deps.clock.now())
   await changeFresh(deps.users, id, ({ erasing: { chat } = { chat: [] } }) => ({
     fields: { erasing: { chat, redrawn: true as const } },

@@ -1,9 +1,10 @@
 import type { AuditActor } from '../../domain/audit.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import type { FlowDeps } from '../deps.ts'
 import { auditEntry } from '../requests/close-request.ts'
 import { expireIfLapsed } from '../requests/settle-request.ts'
+import { batchesOf } from '../tell/card-batch.ts'
 
 /** Why a request cannot be erased: `busy`: something of it is on its way to the trail or to a callback. */
 type Refused = { refused: 'unknown' | 'pending' | 'busy' }
@@ -38,21 +39,28 @@ export async function eraseRequest(
   const request = await expireIfLapsed(deps, found)
   if (request.status === 'pending') return { refused: 'pending' }
   const { erasure } = deps
-  if (dry) return { request, erased: false, ...(await erasure.count(id)) }
-  const before = await erasure.count(id)
+  const cardsOf = cardSubjectOf(request)
+  if (dry) return { request, erased: false, ...(await erasure.count(id, { cardsOf })) }
+  const before = await erasure.count(id, { cardsOf })
   const erased = request.erased_at === undefined
-  if ((await erasure.unrecorded([id], false)).size > 0) return { refused: 'busy' }
+  if ((await erasure.unrecorded([id, cardsOf], false)).size > 0) return { refused: 'busy' }
   if (erased && (await erasure.erase([planErasure(deps, request, actor, 'shown')])) === 0)
     return { refused: 'busy' }
   const now = await deps.requests.find(id)
   if (now === undefined) return { refused: 'unknown' }
+  const batch = (await batchesOf(deps, [now])).get(cardsOf)
+  const { version } = batch ?? now
   // Also of an earlier call, which may have died before this.
-  await deps.cards.follow([{ request_id: id, version: now.version, replies: [], at: deps.clock.now() }])
-  // Cards whose message shows the erasure are deleted, and with them the ids of their chats.
-  if (!erased) await erasure.deleteCards([id], now.version)
+  await deps.cards.follow([{ request_id: cardsOf, version, replies: [], at: deps.clock.now() }])
+  // Cards whose message shows the erasure are deleted, and with them the ids of their chats; a card of several with the last of them.
+  const stays = batch?.members.some(({ erased_at }) => erased_at === undefined) === true
+  if (!erased && !stays) await erasure.deleteCards([cardsOf], version)
   await erasure.deleteDeliveries([id])
   await erasure.deleteChallenges(id)
-  const { open_deliveries, cards } = await erasure.count(id)
+  const { open_deliveries, cards } = await erasure.count(id, {
+    cardsOf,
+    ...(stays ? { behind: version } : {}),
+  })
   return { request: now, erased, deliveries: before.deliveries, open_deliveries, cards }
 }
 

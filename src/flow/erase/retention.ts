@@ -1,9 +1,10 @@
 import type { Account } from '../../domain/account.ts'
 import { type AuditRecord, drawEntry } from '../../domain/audit.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import { createAppender } from '../audit/append-to-trail.ts'
 import { KEPT_TYPES, readErased, TRAIL } from '../audit/erasures.ts'
 import type { FlowDeps } from '../deps.ts'
+import { batchesOf, type CardBatch } from '../tell/card-batch.ts'
 import { planErasure } from './erase-requests.ts'
 
 /** Requests erased in one go, and looked at in accounts without any: little enough that no caller feels it. */
@@ -79,22 +80,36 @@ async function eraseSlice(deps: FlowDeps, going: Going): Promise<{ more: boolean
   const marked = found.filter(({ erased_at, deleting }) =>
     whole ? deleting !== true : erased_at === undefined,
   )
-  const unrecorded = await deps.erasure.unrecorded(idsOf(marked), true)
-  const due = marked.filter(({ id }) => !unrecorded.has(id))
+  const unrecorded = await deps.erasure.unrecorded([...idsOf(marked), ...marked.map(cardSubjectOf)], true)
+  const due = marked.filter((one) => !unrecorded.has(one.id) && !unrecorded.has(cardSubjectOf(one)))
+  const batches = await batchesOf(deps, found)
   // The request last: what a crash leaves undone is found again by it.
   if (due.length > 0) {
     await deps.erasure.deleteDeliveries(idsOf(due))
-    await deps.erasure.deleteCards(idsOf(due))
+    await deps.erasure.deleteCards(cardsToDelete(due, batches))
   }
   const plans = due.map((one) => planErasure(deps, one, { kind: 'service' }, whole ? 'whole' : 'texts'))
   const erased = await deps.erasure.erase(plans)
-  const deleted = whole ? await deps.erasure.deleteMarked(idsOf(found)) : 0
+  const deleted = whole ? await deps.erasure.deleteMarked(idsOf(found.filter(isAlone(batches)))) : 0
   const done = erased + deleted
   going.stays = done === 0 ? going.stays + 1 : 0
   // What the relay still has to record is erased, or deleted, by one of the next runs; what cannot be is passed over.
   if (going.stays > MOST_STAYS) going.passed = true
   if ((!whole && erased === found.length) || going.stays > MOST_STAYS) going.after = found.at(-1) ?? after
   return { more: found.length > 0, erased: done }
+}
+
+/** A card of several requests goes with the last of them. */
+function cardsToDelete(due: readonly ApprovalRequest[], batches: ReadonlyMap<string, CardBatch>): string[] {
+  const erased = new Set(idsOf(due))
+  const isKept = (batch: CardBatch | undefined) =>
+    batch?.members.some(({ id, erased_at }) => erased_at === undefined && !erased.has(id))
+  return [...new Set(due.map(cardSubjectOf))].filter((id) => !isKept(batches.get(id)))
+}
+
+/** Checks whether no other request of its batch is pending: the version of their card, which is the sum of theirs, would fall. */
+function isAlone(batches: ReadonlyMap<string, CardBatch>): (request: ApprovalRequest) => boolean {
+  return (request) => batches.get(cardSubjectOf(request))?.status !== 'pending'
 }
 
 function idsOf(requests: readonly ApprovalRequest[]): string[] {

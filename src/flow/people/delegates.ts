@@ -192,13 +192,27 @@ export async function partIn(
   person: User,
   request: ApprovalRequest,
 ): Promise<{ principalId?: string } | undefined> {
-  if (isNamed(request, person.id)) return {}
-  const own = request.votes.find(({ user_id }) => user_id === person.id)
-  if (own !== undefined) return { principalId: own.on_behalf_of }
-  const decider = await deciderFor(deps, person, request)
-  if (decider.not_confirmed) return undefined
-  const principalId = whoseVote(request, decider)?.user_id ?? decider.stands_in_for?.[0]
-  return principalId === undefined ? undefined : { principalId }
+  return (await partsIn(deps, person, [request]))[0]
+}
+
+/** As `partIn`, for requests that were read together. */
+export async function partsIn(
+  deps: FlowDeps,
+  person: User,
+  requests: readonly ApprovalRequest[],
+): Promise<({ principalId?: string } | undefined)[]> {
+  const own = ({ votes }: ApprovalRequest) => votes.find(({ user_id }) => user_id === person.id)
+  const others = requests.filter((request) => !isNamed(request, person.id) && own(request) === undefined)
+  const deciderOf = others.length === 0 ? undefined : await decidersFor(deps, person, others)
+  return requests.map((request) => {
+    if (isNamed(request, person.id)) return {}
+    const principal = own(request)?.on_behalf_of
+    if (principal !== undefined) return { principalId: principal }
+    const decider = deciderOf?.(request)
+    if (decider === undefined || decider.not_confirmed) return undefined
+    const principalId = whoseVote(request, decider)?.user_id ?? decider.stands_in_for?.[0]
+    return principalId === undefined ? undefined : { principalId }
+  })
 }
 
 /** As `deciderFor`, for all pending requests at once: which of them wait for the person. */

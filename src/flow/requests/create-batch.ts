@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { canonicalize } from '../../signing/canonical.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
 import { giveBackAllowance, hasTwin, takeAllowance } from './attention.ts'
@@ -8,6 +9,7 @@ import {
   type CreateInput,
   type Draft,
   draftRequest,
+  inBatch,
   saveDraft,
   TWIN_LOOK_MS,
   TWIN_MS,
@@ -56,13 +58,50 @@ type Missing = {
   found: readonly (ApprovalRequest | undefined)[]
 }
 
-function draftMissing(deps: FlowDeps, caller: Caller, { inputs, marks, found }: Missing): Promise<Draft[]> {
-  const drafts = inputs.flatMap((input, index) =>
-    found[index] === undefined
-      ? [inPlace(index, () => draftRequest(deps, caller, input, marks[index] ?? {}))]
+async function draftMissing(
+  deps: FlowDeps,
+  caller: Caller,
+  { inputs, marks, found }: Missing,
+): Promise<Draft[]> {
+  const drafts = inputs.flatMap((input, place) =>
+    found[place] === undefined
+      ? [
+          inPlace(place, async () => ({
+            place,
+            draft: await draftRequest(deps, caller, input, marks[place] ?? {}),
+          })),
+        ]
       : [],
   )
-  return allOf(drafts)
+  return group(await allOf(drafts), found)
+}
+
+/**
+ * Makes a batch of the requests that one card may show: all but those that people must look at one by one, or whose outcome goes to
+ * a place of its own. They need the same approvers, since a card is theirs; that of a key may have changed since the call that was cut off.
+ * The batch's id follows from that of the first request, which is made before all others: so all calls with one key name the same one.
+ */
+function group(drafts: readonly Placed[], found: Missing['found']): Draft[] {
+  const first = found[0] ?? drafts[0]?.draft.request
+  const earlier = found.find((request) => request?.batch !== undefined)
+  const shown = drafts.filter(({ draft: { request } }) => mayShareCard(request))
+  const like = decidersOf(earlier ?? shown[0]?.draft.request)
+  const members = new Set(shown.filter(({ draft }) => decidersOf(draft.request) === like))
+  const isBatch = first !== undefined && members.size >= (earlier === undefined ? 2 : 1)
+  const id = `bat${first?.id.slice(3)}`
+  return drafts.map((one) =>
+    isBatch && members.has(one) ? inBatch(one.draft, { id, place: one.place }) : one.draft,
+  )
+}
+
+type Placed = { draft: Draft; place: number }
+
+function mayShareCard({ sandbox, high_impact, notify }: ApprovalRequest): boolean {
+  return !sandbox && !high_impact && notify === undefined
+}
+
+function decidersOf(request: ApprovalRequest | undefined): string {
+  return canonicalize(JSON.parse(JSON.stringify(request?.requirement ?? null)))
 }
 
 /**
@@ -86,14 +125,15 @@ async function takeAll(deps: FlowDeps, drafts: readonly Draft[], isLate: boolean
 
 /**
  * Makes the requests whose allowance was taken, the first before all others: of two calls with one key and different bodies, it
- * determines which one makes its requests, or they would make a mixture.
+ * determines which one makes its requests, or they would make a mixture. The relay is told once all are made, so that their card is
+ * posted complete; of a call that was cut off, its sweep finds them.
  * @returns whether any was made; those that another call made first are not
  */
 async function saveAll(deps: FlowDeps, [first, ...others]: readonly Draft[]): Promise<boolean> {
   if (first === undefined) return false
   const giveBack = () => Promise.all(others.map(({ request }) => giveBackAllowance(deps, request)))
   try {
-    if (!(await saveDraft(deps, first))) {
+    if (!(await saveDraft(deps, first, true))) {
       await giveBack()
       return false
     }
@@ -105,7 +145,8 @@ async function saveAll(deps: FlowDeps, [first, ...others]: readonly Draft[]): Pr
     if (!deps.storeIsDown(error)) await settled
     throw error
   }
-  await allOf(others.map((draft) => saveDraft(deps, draft)))
+  await allOf(others.map((draft) => saveDraft(deps, draft, true)))
+  deps.requests.tellRelay()
   return true
 }
 

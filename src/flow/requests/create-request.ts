@@ -15,7 +15,7 @@ import {
   requirementFor,
 } from '../../domain/policy.ts'
 import type { Outcome } from '../../domain/receipt.ts'
-import type { ApprovalRequest, Reversibility } from '../../domain/request.ts'
+import type { ApprovalRequest, InBatch, Reversibility } from '../../domain/request.ts'
 import { showsNothing } from '../../domain/text.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/base64.ts'
@@ -321,11 +321,26 @@ function sandboxPlan(
   return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
 }
 
-/** Makes the request, whose allowance was taken. @returns false when another call with the same mark was faster */
-export async function saveDraft(deps: FlowDeps, { request, attached, noListeners }: Draft): Promise<boolean> {
+/** Returns the draft as a part of the batch, with the hash of what is asked for. */
+export function inBatch(draft: Draft, batch: InBatch): Draft {
+  const request = { ...draft.request, batch }
+  const detail = { asked_sha256: requestSha256(request) }
+  return { ...draft, request: { ...request, audit: request.audit.map((entry) => ({ ...entry, detail })) } }
+}
+
+/**
+ * Makes the request, whose allowance was taken.
+ * @param quietly the relay is not told
+ * @returns false when another call with the same mark was faster
+ */
+export async function saveDraft(
+  deps: FlowDeps,
+  { request, attached, noListeners }: Draft,
+  quietly = false,
+): Promise<boolean> {
   try {
     await deps.attachments.insert(request.id, attached, request.created_at)
-    if (await deps.requests.insert(request, { noListeners })) {
+    if (await deps.requests.insert(request, { noListeners }, quietly)) {
       // What is not claimed costs only a look of the sweep.
       if (attached.length > 0) await deps.attachments.claim(request.id).catch(() => undefined)
       tellLink(deps, request)

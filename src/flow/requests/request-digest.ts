@@ -16,6 +16,7 @@ export const DIGESTED_FIELDS = [
   'audience',
   'reversibility',
   'use_within_seconds',
+  'batch',
   'attachments',
   'notify',
   'requirement',

@@ -4,7 +4,7 @@ import { type Decider, hasActed, methodsFor, whoseVote, whyNot } from '../../dom
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import { isHeldBy } from '../../domain/restore.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { Principal, Review, Waiting } from '../../domain/views.ts'
@@ -87,7 +87,7 @@ async function askedByRevoked(
 
 async function approversNotReached(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
   if (deps.chats.length === 0 || request.status !== 'pending') return []
-  const lost = new Set(notReachable(await deps.cards.ofRequest(request.id)))
+  const lost = new Set(notReachable(await deps.cards.ofRequest(cardSubjectOf(request))))
   return request.requirement.approvers
     .filter(({ user_id }) => lost.has(user_id))
     .map(({ approver }) => approver)

@@ -11,6 +11,7 @@ import { createRelay, NO_LOOPS } from '../relay/relay.ts'
 import { withdraw } from '../requests/cancel-request.ts'
 import { auditEntry } from '../requests/close-request.ts'
 import { expireIfLapsed } from '../requests/settle-request.ts'
+import { findBatches } from '../tell/card-batch.ts'
 
 /** Checks whether a start has seen every mark of a copy in this store. */
 export async function isTakenUp({ restores }: Pick<FlowDeps, 'restores'>): Promise<boolean> {
@@ -123,9 +124,15 @@ async function setAsideWaiting({ clock, random, deliveries, pushes, cards }: Flo
  * Has the messages edited that still ask about what was over in the copy: no news would ever do that, and an edit tells nobody
  * anything twice.
  */
-async function editWhatIsOver({ clock, cards, requests }: FlowDeps): Promise<void> {
+async function editWhatIsOver(deps: FlowDeps): Promise<void> {
+  const { clock, cards, requests } = deps
   const behind = await cards.restingBehind()
-  const found = await requests.findMany([...new Set(behind.map(({ request_id }) => request_id))])
+  const ids = [...new Set(behind.map(({ request_id }) => request_id))]
+  const batches = await findBatches(
+    deps,
+    ids.filter((id) => isId('bat', id)),
+  )
+  const found = [...(await requests.findMany(ids)), ...batches.values()]
   const over = new Set(found.filter(({ status }) => status !== 'pending').map(({ id }) => id))
   const at = clock.now()
   await Promise.all(

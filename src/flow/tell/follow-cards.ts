@@ -3,6 +3,7 @@ import { type Bootstrap, isWaiting } from '../../domain/bootstrap.ts'
 import type { Card, CardRecipient, ChatPlatform } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
+import { given } from '../../domain/given.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { OutboxEntry } from '../../ports/ports.ts'
@@ -12,6 +13,7 @@ import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
 import { servedTo, serves } from '../requests/notify-target.ts'
+import { batchesOf, type CardBatch, joinedLate, reminderId } from './card-batch.ts'
 import { cardsThatTell } from './tell-requester.ts'
 
 /** The part of an outbox entry that may concern cards. */
@@ -29,7 +31,8 @@ const SHOWN: ReadonlySet<AuditType> = new Set([
 /**
  * Applies outbox entries of requests to their cards: makes the cards of new requests and those that tell an outcome, raises the version
  * that other cards should show, and queues replies. Versions come from the stored requests, never from the entries. Calls no platform, and may
- * be repeated or interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards.
+ * be repeated or interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards; those
+ * of a batch have theirs together.
  * @returns whether there may be cards to send
  */
 export async function followCards(deps: FlowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
@@ -40,9 +43,13 @@ export async function followCards(deps: FlowDeps, entries: readonly RequestEntry
   if (telling.length === 0) return false
   const found = await deps.requests.findMany(telling.map(({ id }) => id))
   const live = new Map(found.filter(({ sandbox }) => !sandbox).map((request) => [request.id, request]))
+  // Read after the entries were written, so that the last of a batch sees that all are over.
+  const batches = await batchesOf(deps, [...live.values()])
   const read = telling.map(async (entry) => {
     const request = live.get(entry.id)
-    return request === undefined ? [] : [{ entry, request, quiet: await quietNow(deps, entry, request) }]
+    if (request === undefined) return []
+    const batch = batches.get(request.batch?.id ?? '')
+    return [{ entry, request, ...given({ batch }), quiet: await quietNow(deps, entry, request) }]
   })
   const about = (await Promise.all(read)).flat()
   // No card asks about a request that is over. A reminder also reaches approvers who had no chat when the request was made.
@@ -52,11 +59,13 @@ export async function followCards(deps: FlowDeps, entries: readonly RequestEntry
     .map(({ request }) => newOutcomeCards(deps, request))
   await deps.cards.insertNew([...(await addressCards(deps, made)), ...(await Promise.all(told)).flat()])
   const at = deps.clock.now()
-  const news = about.map(({ entry, request, quiet }) => ({
-    ...newsOf(entry, request, at),
+  const news = about.map(({ quiet, batch, ...one }) => ({
+    ...(batch === undefined ? newsOf(one, at) : newsOfBatch({ ...one, batch }, at)),
     unreminded: [...quiet.keys()],
   }))
-  await deps.cards.follow(news.filter(({ version, replies }) => version !== undefined || replies.length > 0))
+  await deps.cards.follow(
+    joinNews(news).filter(({ version, replies }) => version !== undefined || replies.length > 0),
+  )
   return about.length > 0
 }
 
@@ -68,8 +77,10 @@ async function newOutcomeCards(deps: FlowDeps, request: ApprovalRequest): Promis
 /** Makes the cards that pending requests lack because a workspace was connected later or is back. */
 export async function makeCards(deps: FlowDeps, requests: readonly ApprovalRequest[]): Promise<void> {
   const asked = requests.filter(({ sandbox, status }) => !sandbox && status === 'pending')
+  const batches = await batchesOf(deps, asked)
   const about = asked.map(async (request) => {
-    return { request, quiet: await quietPeople(deps, request, request.created_at) }
+    const batch = batches.get(request.batch?.id ?? '')
+    return { request, ...given({ batch }), quiet: await quietPeople(deps, request, request.created_at) }
   })
   await deps.cards.insertNew(await addressCards(deps, await Promise.all(about)))
 }
@@ -84,9 +95,46 @@ async function quietNow(
   return last === undefined ? new Map() : quietPeople(deps, request, last.created_at)
 }
 
-function newsOf(entry: RequestEntry, request: ApprovalRequest, at: Date): CardNews {
+interface About {
+  entry: RequestEntry
+  request: ApprovalRequest
+}
+
+function newsOf({ entry, request }: About, at: Date): CardNews {
   const version = isShown(entry) ? { version: request.version } : {}
   return { request_id: request.id, ...version, replies: repliesOf(entry, request.notify !== undefined), at }
+}
+
+/**
+ * Turns the news of a request into news of its batch. Its card says once that all are over, unless nobody decided any of them, and
+ * is reminded of where one joined late: an edit notifies no one.
+ */
+function newsOfBatch({ entry, request, batch }: About & { batch: CardBatch }, at: Date): CardNews {
+  const { id: request_id, version, status, members } = batch
+  const isTold = status === 'over' && members.some(({ decision }) => decision !== undefined)
+  const replies = repliesOf(entry, true).flatMap((reply): CardNews['replies'] => {
+    const { id, kind, at: created_at } = reply
+    if (kind === 'reminder') return [{ ...reply, id: reminderId(request, { id, created_at }) }]
+    return isTold ? [{ ...reply, id: `${batch.id}:over` }] : []
+  })
+  const late = joinedLate(request, batch)
+    ? entry.events.filter(({ type }) => type === 'approval.created')
+    : []
+  const joined = late.map(({ id, created_at }) => ({ id, kind: 'reminder' as const, at: created_at }))
+  const changed = isShown(entry) || entry.events.some(({ type }) => type === 'approval.created')
+  return { request_id, ...(changed ? { version } : {}), replies: [...replies, ...joined], at }
+}
+
+/** Joins the news of each subject: fifty requests of one call are one change of their card. */
+function joinNews(all: readonly (CardNews & { unreminded: string[] })[]): CardNews[] {
+  const joined = new Map<string, CardNews & { unreminded: string[] }>()
+  for (const news of all) {
+    const before = joined.get(news.request_id)
+    const replies = [...(before?.replies ?? []), ...news.replies]
+    const unreminded = [...new Set([...(before?.unreminded ?? []), ...news.unreminded])]
+    joined.set(news.request_id, { ...before, ...news, replies, unreminded })
+  }
+  return [...joined.values()]
 }
 
 function asks({ events }: RequestEntry): boolean {
@@ -186,6 +234,7 @@ export async function followNotices(
 /** A request with the approvers for whom its key is silenced now (`domain/attention.ts`): they get no card. */
 interface Asked {
   request: ApprovalRequest
+  batch?: CardBatch
   quiet: ReadonlyMap<string, unknown>
 }
 
@@ -194,18 +243,25 @@ interface Asked {
  * currently stands in for one, and one for each channel of the account. Calls no platform: a person's address is found when
  * the card is posted.
  */
-async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Card[]> {
+async function addressCards(deps: FlowDeps, all: readonly Asked[]): Promise<Card[]> {
+  // The others of a batch would make the same cards, unless somebody has voted on them.
+  const asked = all.filter(
+    ({ request, batch }, index) =>
+      batch === undefined ||
+      request.votes.length > 0 ||
+      index === all.findIndex((one) => one.batch === batch && one.request.votes.length === 0),
+  )
   const accounts = [...new Set(asked.map(({ request }) => request.account_id))]
   const served = new Map(
     await Promise.all(accounts.map(async (id) => [id, await servedBy(deps, id)] as const)),
   )
-  const cards = asked.map(async ({ request, quiet }) => {
+  const cards = asked.map(async ({ request, batch, quiet }) => {
     const platforms = served.get(request.account_id) ?? []
     if (platforms.length === 0) return []
     const people = (await approversToNotify(deps, request)).filter((id) => !quiet.has(id))
     const approvers = people.map((user_id) => ({ kind: 'approver' as const, user_id }))
     return platforms.flatMap(({ platform, channels }) =>
-      [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient)),
+      [...approvers, ...channels].map((recipient) => newCard(deps, batch ?? request, platform, recipient)),
     )
   })
   return (await Promise.all(cards)).flat()

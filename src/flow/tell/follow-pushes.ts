@@ -1,4 +1,5 @@
 import { isWaiting } from '../../domain/bootstrap.ts'
+import type { OutboxEvent } from '../../domain/event.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
@@ -8,6 +9,7 @@ import type { FlowDeps } from '../deps.ts'
 import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
+import { batchesOf, type CardBatch, joinedLate, reminderId } from './card-batch.ts'
 
 /** The part of an outbox entry that may concern a browser. */
 type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit'>
@@ -62,10 +64,13 @@ async function newsOfRequests(deps: FlowDeps, entries: readonly PushEntry[]): Pr
   if (asking.length === 0) return []
   const found = await deps.requests.findMany(asking.map(({ id }) => id))
   const waiting = new Map(found.filter(isAsked).map((request) => [request.id, request]))
+  const batches = await batchesOf(deps, [...waiting.values()])
   const news = await Promise.all(
     asking.map(async ({ id, events }) => {
       const request = waiting.get(id)
-      return request === undefined ? [] : newsOfRequest(deps, request, events)
+      return request === undefined
+        ? []
+        : newsOfRequest(deps, request, batches.get(request.batch?.id ?? ''), events)
     }),
   )
   return news.flat()
@@ -89,19 +94,22 @@ function isAsked({ status, sandbox }: ApprovalRequest): boolean {
   return status === 'pending' && !sandbox
 }
 
+/** A batch is one notification, with which those that join it late and its reminders are repeated. */
 async function newsOfRequest(
   deps: FlowDeps,
   request: ApprovalRequest,
+  batch: CardBatch | undefined,
   events: PushEntry['events'],
 ): Promise<News[]> {
-  const { id: request_id, account_id, expires_at } = request
+  const { account_id } = request
+  const { id: request_id, expires_at } = batch ?? request
   const news = events.map(async (event): Promise<News[]> => {
     const kind = KINDS[event.type]
     if (kind === undefined) return []
     const people = await pendingApprovers(deps, request, deps.clock.now())
     return [
       {
-        event_id: event.id,
+        event_id: pushedAs(request, batch, event),
         account_id,
         about: { kind, request_id },
         expires_at,
@@ -111,6 +119,12 @@ async function newsOfRequest(
     ]
   })
   return (await Promise.all(news)).flat()
+}
+
+/** Returns the id under which the event is notified once. */
+function pushedAs(request: ApprovalRequest, batch: CardBatch | undefined, event: OutboxEvent): string {
+  if (event.type === 'approval.reminded') return reminderId(request, event)
+  return batch === undefined || joinedLate(request, batch) ? event.id : batch.id
 }
 
 async function newsOfConsents(deps: FlowDeps, entries: readonly PushEntry[]): Promise<News[]> {

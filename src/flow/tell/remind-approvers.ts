@@ -3,9 +3,9 @@ import { judgeReminder } from '../../domain/attention.ts'
 import type { AuditActor } from '../../domain/audit.ts'
 import { isUnreached } from '../../domain/card-standing.ts'
 import { refusal } from '../../domain/errors.ts'
-import { drawEvent } from '../../domain/event.ts'
+import { drawEvent, type OutboxEvent } from '../../domain/event.ts'
 import { remindedData } from '../../domain/event-data.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import type { Reminder } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
@@ -13,6 +13,7 @@ import { pendingApprovers } from '../people/delegates.ts'
 import { auditEntry } from '../requests/close-request.ts'
 import { findReadableRequest } from '../requests/read-request.ts'
 import { expireIfLapsed, settleDue } from '../requests/settle-request.ts'
+import { reminderId } from './card-batch.ts'
 import { followCards } from './follow-cards.ts'
 import { followPushes } from './follow-pushes.ts'
 
@@ -36,7 +37,7 @@ export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string
   const reminder = reminderOf(deps, request, at, callerActor(caller))
   const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, reminder)
   if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)
-  const accepted = await tellOfReminder(deps, reminded, reminder.event.id)
+  const accepted = await tellOfReminder(deps, reminded, reminder.event)
   return {
     request: reminded,
     reachable: accepted || (await isReachable(deps, reminded)),
@@ -92,17 +93,21 @@ const LOOK_EVERY_MS = 100
  * Queues a reminder under the cards of the request and to its approvers' browsers, as the relay is about to do, and waits
  * until a platform or a push service has accepted it for an approver, here or in another process. A card that is posted
  * together with the reminder counts as a message as well.
- * @param eventId id of the reminder's event
  * @returns false when nothing was accepted in time, or no approver can be reached; the reminder may still be sent later
  */
-async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId: string): Promise<boolean> {
+async function tellOfReminder(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+  event: OutboxEvent,
+): Promise<boolean> {
   try {
-    const reminder = { ...request, events: request.outbox.filter(({ id }) => id === eventId) }
+    const reminder = { ...request, events: request.outbox.filter(({ id }) => id === event.id) }
+    const news = reminderId(request, event)
     const told = [await followCards(deps, [reminder]), await followPushes(deps, [reminder])]
     if (!told.includes(true)) return false
     const end = performance.now() + PATIENCE_MS
     for (;;) {
-      const states = [await stateInChat(deps, request.id, eventId), await stateOfPushes(deps, eventId)]
+      const states = [await stateInChat(deps, request, news), await stateOfPushes(deps, news)]
       if (states.includes('said')) return true
       if (!states.includes('open') || performance.now() > end) return false
       await pause(LOOK_EVERY_MS)
@@ -121,7 +126,7 @@ async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<bo
   const people = await pendingApprovers(deps, request, deps.clock.now())
   if ((await deps.pushDevices.activeOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
-  return (await deps.cards.ofRequest(request.id)).some(
+  return (await deps.cards.ofRequest(cardSubjectOf(request))).some(
     ({ recipient, ...card }) =>
       recipient.kind === 'approver' && people.includes(recipient.user_id) && !isUnreached(card),
   )
@@ -131,13 +136,14 @@ type State = 'said' | 'open' | 'none'
 
 async function stateInChat(
   { cards, chats, clock }: FlowDeps,
-  requestId: string,
-  eventId: string,
+  request: ApprovalRequest,
+  news: string,
 ): Promise<State> {
   if (chats.length === 0) return 'none'
-  const asked = (await cards.ofRequest(requestId)).filter(({ recipient }) => recipient.kind === 'approver')
+  const found = await cards.ofRequest(cardSubjectOf(request))
+  const asked = found.filter(({ recipient }) => recipient.kind === 'approver')
   const reminded = asked.flatMap((card) => {
-    const reply = card.replies.find(({ id }) => id === eventId)
+    const reply = card.replies.find(({ id }) => id === news)
     return reply === undefined ? [] : [{ card, reply }]
   })
   if (reminded.some(({ reply }) => reply.state === 'said')) return 'said'
@@ -147,8 +153,8 @@ async function stateInChat(
   )
 }
 
-async function stateOfPushes({ pushes, clock }: FlowDeps, eventId: string): Promise<State> {
-  const sent = await pushes.ofEvent(eventId)
+async function stateOfPushes({ pushes, clock }: FlowDeps, news: string): Promise<State> {
+  const sent = await pushes.ofEvent(news)
   return sent.some(({ state }) => state === 'sent') ? 'said' : anyOpen(sent, clock.now())
 }
 

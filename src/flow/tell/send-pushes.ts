@@ -1,6 +1,9 @@
 import { type AuditEntry, drawEntry } from '../../domain/audit.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
+import { given } from '../../domain/given.ts'
+import { isId } from '../../domain/identifier.ts'
 import {
+  batchPush,
   consentPush,
   noticePush,
   type Push,
@@ -9,6 +12,7 @@ import {
   requestPush,
   TEST_PUSH,
 } from '../../domain/push.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
 import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
 import type { Attempt } from '../../domain/webhook.ts'
 import type { AttemptOutcome } from '../../ports/ports.ts'
@@ -20,6 +24,7 @@ import { attemptOnce } from '../queue/attempt-once.ts'
 import { createSendLoop, holding, type SendLoop } from '../queue/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
 import { openSubscription } from './push-secrets.ts'
+import { findSubject } from './show-card.ts'
 
 /** Creates the loop that sends pushes that are due, with the limits of deliveries: no push service is flooded (T9). */
 export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: number }): SendLoop<Push> {
@@ -127,7 +132,8 @@ function auditOf(
   if (state === 'due' || push.about.kind === 'test') return []
   const { id, account_id, about, user_id, device_id } = push
   const type = state === 'sent' ? 'push.sent' : 'push.failed'
-  const request = 'request_id' in about ? { request_id: about.request_id } : {}
+  const subject = 'request_id' in about ? about.request_id : undefined
+  const request = given(isId('bat', subject) ? { batch_id: subject } : { request_id: subject })
   const detail = { about: about.kind, ...request, recipient: user_id, device: device_id, outcome }
   return [drawEntry(deps, { type, at, actor: { kind: 'service' }, account_id, subject: id, detail })]
 }
@@ -167,10 +173,33 @@ export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload 
     }
     case 'request':
     case 'reminder': {
-      const request = await deps.requests.find(about.request_id)
-      if (request?.status !== 'pending' || request.expires_at <= now) return undefined
-      if (!(await pendingApprovers(deps, request, now)).includes(user_id)) return undefined
-      return requestPush(request, about.kind)
+      const subject = await findSubject(deps, about)
+      if (subject === undefined || 'client_name' in subject) return undefined
+      const isBatch = 'members' in subject
+      const mine = await waitingFor(deps, user_id, isBatch ? subject.members : [subject], now)
+      const [first] = mine
+      if (first === undefined) return undefined
+      return isBatch ? batchPush(subject.id, mine, about.kind) : requestPush(first, about.kind)
     }
   }
+}
+
+/** Returns those of these requests, which have the same approvers, that wait for the person. */
+async function waitingFor(
+  deps: FlowDeps,
+  userId: string,
+  requests: readonly ApprovalRequest[],
+  now: Date,
+): Promise<ApprovalRequest[]> {
+  // Whom it waits for follows from the votes, and few of fifty have any.
+  const known = new Map<string, boolean>()
+  const waiting: ApprovalRequest[] = []
+  for (const request of requests) {
+    if (request.status !== 'pending' || request.expires_at <= now) continue
+    const voted = request.votes.map(({ user_id, on_behalf_of }) => `${user_id} ${on_behalf_of}`).join()
+    const mine = known.get(voted) ?? (await pendingApprovers(deps, request, now)).includes(userId)
+    known.set(voted, mine)
+    if (mine) waiting.push(request)
+  }
+  return waiting
 }

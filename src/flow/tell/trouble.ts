@@ -10,6 +10,7 @@ import {
 } from '../../domain/chat-trouble.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
+import { cardSubjectOf } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { inboxScopeOf } from '../people/delegates.ts'
@@ -210,7 +211,7 @@ export async function queueForAccount(
 ): Promise<void> {
   const waiting = await deps.history.page({ account_id: accountId, status: 'pending', limit: MOST })
   await makeCards(deps, waiting)
-  const ids = waiting.map(({ id }) => id)
+  const ids = waiting.map(cardSubjectOf)
   await deps.cards.retryUnreachable({ requestIds: ids, platform }, deps.clock.now())
   await deps.cards.hurry(accountId, platform, deps.clock.now())
 }
@@ -228,13 +229,9 @@ export async function queueForPerson(deps: FlowDeps, person: User, platform: Cha
   try {
     const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: id } })
     const requested = await requests.pendingFor(await inboxScopeOf(deps, person), MOST_CARDS)
-    const waiting = [...requested, ...(await deps.bootstraps.waitingFor(person.account_id))]
-    if (waiting.length > 0)
-      await cards.renew(
-        waiting.map((each) => each.id),
-        recipient,
-        clock.now(),
-      )
+    const consents = await deps.bootstraps.waitingFor(person.account_id)
+    const waiting = [...new Set(requested.map(cardSubjectOf)), ...consents.map((each) => each.id)]
+    if (waiting.length > 0) await cards.renew(waiting, recipient, clock.now())
     await cards.retryUnreachable({ recipient }, clock.now())
   } catch (error) {
     log.warn({ error, user_id: id }, 'queueing the cards that wait for a person failed')

@@ -1,5 +1,6 @@
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type {
+  BatchView,
   CardFinding,
   CardRow,
   CardStatus,
@@ -15,12 +16,14 @@ import {
   type ApprovalRequest,
   CONTEXT_KEYS,
   contextOf,
+  ERASED,
   REVERSIBILITY_WORDS,
   useWithinWords,
 } from '../../domain/request.ts'
 import { visibleLine, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 import { textWarnings } from '../../domain/text-warnings.ts'
+import type { CardBatch } from './card-batch.ts'
 
 /** The reader for whom a card is drawn. */
 export interface CardAudience {
@@ -88,6 +91,36 @@ function shownPrecedents(precedents: Precedents | undefined): CardView['preceden
   const said = precedentWords(precedents, MOST_FIELDS)
   const name = (text: string) => shortLine(visibleLine(text), NAME_LENGTH)
   return { ...said, departures: said.departures.map((one) => ({ ...one, fields: one.fields.map(name) })) }
+}
+
+/**
+ * Draws what the card of a batch shows of its stored requests.
+ * @param views what a card of its own would show the same reader, for each of them
+ */
+export function viewBatch(
+  { id, version, status, members }: CardBatch,
+  views: readonly CardView[],
+  baseUrl: string,
+): BatchView {
+  const open = views.filter((view) => view.status.kind === 'pending')
+  const ends = (open.length > 0 ? open : views).map(({ expires_at }) => expires_at.getTime())
+  const asker = (views.find(({ requested_by }) => requested_by.key_name !== ERASED) ?? views[0])?.requested_by
+  const page = `${baseUrl}/?batch=${id}`
+  return {
+    kind: 'batch',
+    request_id: id,
+    version,
+    audience: views.some(({ audience }) => audience === 'approver') ? 'approver' : 'channel',
+    status: { kind: status },
+    items: views.map(({ request_id, status, action, quorum, voted, voted_by }) => {
+      return { request_id, status, action, quorum, ...given({ voted, voted_by }) }
+    }),
+    ...textWarnings(members.map(({ action }) => action)),
+    requested_by: asker ?? { key_name: '', account_name: '' },
+    expires: { first: new Date(Math.min(...ends)), last: new Date(Math.max(...ends)) },
+    ...given({ on_behalf_of: views.find((view) => view.on_behalf_of !== undefined)?.on_behalf_of }),
+    links: { approve: `${page}&d=approve`, reject: `${page}&d=reject`, details: page },
+  }
 }
 
 /** Checks whether this reader sees names. */

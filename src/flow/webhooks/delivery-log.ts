@@ -1,7 +1,7 @@
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import { isTarget } from '../../domain/notify.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import type { ListedWebhook, LoggedCard } from '../../domain/views.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import type { ListPosition } from '../../store/mongo/filters.ts'
@@ -117,7 +117,7 @@ async function readCards(deps: FlowDeps, request: ApprovalRequest): Promise<Logg
   const references = new Map(
     request.requirement.approvers.map(({ user_id, approver }) => [user_id, approver]),
   )
-  return (await deps.cards.ofRequest(request.id)).map((card) => {
+  return (await deps.cards.ofRequest(cardSubjectOf(request))).map((card) => {
     const { recipient } = card
     const approver = recipient.kind === 'approver' ? references.get(recipient.user_id) : undefined
     if (approver !== undefined) return { card, approver }

@@ -48,6 +48,9 @@ const pendingRequest = z
     may_decide: z
       .boolean()
       .meta({ description: 'False: the person lacks the required factor, or it is held.' }),
+    batch: idField('bat').optional().meta({
+      description: 'Equal for requests that share a card; the inbox at `/?batch=…` has them selected.',
+    }),
     held: z.literal(true).optional().meta({ description: 'Held after a restore (`held_after_restore`).' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
   })
@@ -69,6 +72,7 @@ export function presentWaiting(
     // A request in the inbox still lacks this person's vote, so only a hold or a missing factor can prevent it.
     may_decide: methods.length > 0,
     methods,
+    batch: request.batch?.id,
     held,
   })
 }

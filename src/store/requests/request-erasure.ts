@@ -113,13 +113,17 @@ export function createRequestErasure(connection: StoreConnection, wake: Wake = n
     /** Deletes marked requests whose entries the trail has. @returns how many */
     deleteMarked: (ids: readonly string[]) =>
       deleteThese(requests, ids, { deleting: true, outbox_token: null }),
-    /** Counts what belongs to a request, and what of it is under way. */
-    async count(id: string) {
+    /**
+     * Counts what belongs to a request, and what of it is under way.
+     * @param behind only cards whose message may still show an older version
+     */
+    async count(id: string, { cardsOf = id, behind }: { cardsOf?: string; behind?: number } = {}) {
       const of = { request_id: id }
+      const shown = behind === undefined ? {} : { $nor: [settledAt(behind)] }
       const [all, resting, posted] = await Promise.all([
         deliveries.countDocuments(of),
         deliveries.countDocuments({ ...of, state: { $in: RESTING } }),
-        cards.countDocuments(of),
+        cards.countDocuments({ request_id: cardsOf, ...shown }),
       ])
       return { deliveries: resting, open_deliveries: all - resting, cards: posted }
     },

@@ -35,6 +35,7 @@ export const requestSchema = new Schema<RequestDocument>(
     audience: String,
     reversibility: String,
     use_within_seconds: Number,
+    batch: part,
     attachments: part,
     opened: part,
     notify: part,
@@ -93,6 +94,10 @@ requestSchema.index({ 'requirement.approvers.user_id': 1, account_id: 1, created
 requestSchema.index(
   { 'votes.user_id': 1, account_id: 1, created_at: 1, _id: 1 },
   { partialFilterExpression: { 'votes.user_id': { $exists: true } }, name: 'votes_of_person' },
+)
+requestSchema.index(
+  { 'batch.id': 1 },
+  { partialFilterExpression: { 'batch.id': { $exists: true } }, name: 'batch' },
 )
 requestSchema.index({ moved_at: 1 }, { sparse: true })
 requestSchema.index(

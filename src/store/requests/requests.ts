@@ -79,12 +79,18 @@ export function createRequestStore(
     async findMarked(mark: Mark, sha256: string): Promise<ApprovalRequest | undefined> {
       return requestIn(await byMark[mark](sha256))
     },
-    /** @returns false when its id or a mark is taken */
-    async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
+    /** @param quietly the relay is not told: call `tellRelay` afterwards. @returns false when its id or a mark is taken */
+    async insert(request: ApprovalRequest, hint?: OutboxHint, quietly = false): Promise<boolean> {
       const document = documentOf(request)
       const inserted = await insert(document)
-      if (inserted) wake({ outboxOf: 'requests', document, ...given({ hint }) })
+      if (inserted && !quietly) wake({ outboxOf: 'requests', document, ...given({ hint }) })
       return inserted
+    },
+    tellRelay: () => wake({ outboxOf: 'requests' }),
+    /** Returns the requests of these batches, in the order in which they were asked for. */
+    async ofBatches(ids: readonly string[]): Promise<ApprovalRequest[]> {
+      const query = model.find({ 'batch.id': trusted({ $in: ids.map(String) }) }).sort({ 'batch.place': 1 })
+      return (await query.lean<RequestDocument[]>()).map(requestOf)
     },
   }
 }
@@ -95,13 +101,10 @@ function reads(
   clock: Pick<Clock, 'now'>,
 ) {
   return {
-    async find(id: string): Promise<ApprovalRequest | undefined> {
-      return requestIn(await lookup(id))
-    },
+    find: async (id: string): Promise<ApprovalRequest | undefined> => requestIn(await lookup(id)),
     /** Finds the request whose decision has this id (`dec_…`). */
-    async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
-      return requestIn(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
-    },
+    findByDecision: async (id: string): Promise<ApprovalRequest | undefined> =>
+      requestIn(await model.findOne({ 'decision.id': String(id) }).lean<RequestDocument>()),
     /** Returns those of these requests that exist. */
     async findMany(ids: readonly string[]): Promise<ApprovalRequest[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }).batchSize(ids.length + 1)
@@ -141,9 +144,7 @@ function reads(
       return found.map(({ _id }) => _id)
     },
     /** Counts what `pendingFor` would return without a limit. */
-    async countPendingFor(who: InboxScope): Promise<number> {
-      return model.countDocuments(waitingFor(who))
-    },
+    countPendingFor: (who: InboxScope): Promise<number> => model.countDocuments(waitingFor(who)),
     /** Returns the version of each request that exists: one query for all waiters of a process. */
     async versions(ids: readonly string[]): Promise<Map<string, number>> {
       const filter = { _id: trusted({ $in: [...ids] }) }

@@ -14,7 +14,14 @@ import { alter, newCaller, stored } from '../../support/caller.ts'
 import { clockOf } from '../../support/clock.ts'
 import { expectStatus } from '../../support/enrolled.ts'
 import { holding as holdingIn } from '../../support/holding.ts'
-import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import {
+  ask,
+  askTogether,
+  callWithKey,
+  decideByPasskey,
+  type LiveSetting,
+  setUpOwner,
+} from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -161,6 +168,65 @@ it('what the trail does not have yet, and cards that show the texts, outlast eve
     expect.objectContaining({ error: 'mismatch', field: 'action' }),
   ])
 })
+
+/** Two requests of one call with a card in chat; the first is over. */
+async function pairWith(text: string, ttl_seconds = 604_800) {
+  const asked = [{ action: `Pay ${text}-ONE` }, { action: `Pay ${text}-TWO`, ttl_seconds }]
+  const { ids, batch } = await askTogether(setting, asked)
+  const [one = '', two = ''] = ids
+  expectStatus(await decideByPasskey(setting, one, 'approved'), 200)
+  await findings()
+  const card = { recipient_key: 'x', state: 'idle', shown: 3, wanted: 3, platform: 'slack', replies: [] }
+  const message = { channel: 'C1' }
+  await stored(service, 'cards').insertOne({ _id: `card_${text}`, request_id: batch, message, ...card })
+  return { one, two, cardNow: () => stored(service, 'cards').findOne({ _id: `card_${text}` }) }
+}
+
+it('a card of several requests is edited when one of them is erased, and goes with the last', async () => {
+  const { deps } = service.composition
+  const { one, two, cardNow } = await pairWith('SECRET-CARD', 3_600)
+  expect(await eraseRequest(deps, one, CLI)).toMatchObject({ erased: true, cards: 1 })
+  expect(await cardNow()).toMatchObject({ state: 'due', wanted: 4 })
+  await stored(service, 'cards').updateOne({ _id: 'card_SECRET-CARD' }, { $set: { state: 'idle', shown: 4 } })
+  await findings()
+  expect(await eraseRequest(deps, one, CLI)).toMatchObject({ erased: false, cards: 0 })
+  expect(await cardNow()).not.toBeNull()
+  expectStatus(await decideByPasskey(setting, two, 'rejected'), 200)
+  await findings()
+  expect(await eraseRequest(deps, two, CLI)).toMatchObject({ erased: true, cards: 1 })
+  await stored(service, 'cards').updateOne({ _id: 'card_SECRET-CARD' }, { $set: { state: 'idle', shown: 6 } })
+  await findings()
+  expect(await eraseRequest(deps, two, CLI)).toMatchObject({ cards: 0 })
+  expect(await cardNow()).toBeNull()
+})
+
+/** Forgets until when everything is erased: other tests look from later days. */
+const lookAgain = () => stored(service, 'accounts').updateMany({}, { $unset: { erased_until: 1 } })
+
+it.each([false, true])(
+  'the sweep leaves a card of several requests while one is pending (whole: %s)',
+  async (whole) => {
+    const { requests } = service.composition.deps
+    const { one, two, cardNow } = await pairWith(`SECRET-SWEEP-${whole}`)
+    await lookAgain()
+    await retain(3, { days: 1, whole })
+    await findings()
+    await retain(3, { days: 1, whole })
+    // Its texts are gone; what the card's version is made of stays.
+    expect((await requests.find(one))?.action).toBe('[erased]')
+    expect(await holding(`SECRET-SWEEP-${whole}-TWO`)).toContain('requests')
+    expect(await cardNow()).not.toBeNull()
+    expectStatus(await decideByPasskey(setting, two, 'rejected'), 200)
+    await findings()
+    await retain(30, { days: 1, whole })
+    await findings()
+    await retain(30, { days: 1, whole })
+    expect(await cardNow()).toBeNull()
+    expect(await holding(`SECRET-SWEEP-${whole}`)).toEqual([])
+    await lookAgain()
+    expect((await requests.findMany([one, two])).length).toBe(whole ? 0 : 2)
+  },
+)
 
 /** Runs the sweep to its end, as it would run that many days later. */
 async function retain(

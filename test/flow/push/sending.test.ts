@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
+import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
+import { createBatch } from '../../../src/flow/requests/create-batch.ts'
 import { createRequest } from '../../../src/flow/requests/create-request.ts'
+import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
@@ -64,6 +67,39 @@ describe('a new request', () => {
     await waitUntil(async () => {
       const devices = await worker.deps.pushDevices.activeOf([requester.user.id])
       expect(devices.map((one) => one.last_sent_at)).toEqual([expect.any(Date), expect.any(Date)])
+    })
+  })
+
+  it('of several in one call is one, which leads to all, and one more when they are reminded of together', async () => {
+    const setting = await usePushSetting()
+    const { worker, push, requester } = setting
+    const browser = await setting.browserOf(requester.user)
+    await worker.start()
+    const inputs = ['Pay 1', 'Pay 2', 'Pay 3'].map((action) => {
+      return { action, context: {}, requires_individual_decision: false }
+    })
+    const made = await createBatch(worker.deps, requester.caller, inputs, { key: 'k', body: {} })
+    const ids = made.requests.map(({ id }) => id)
+    const batch = made.requests[0]?.batch?.id
+    await push.until('it was told', () => browser.messages.length === 1)
+    await untilAtRest(setting, 1)
+    expect(browser.messages[0]?.payload).toEqual({
+      title: '3 requests wait for your decision',
+      body: `Pay 1\n… 2 more requests\nRequested by key of ${requester.account.name}`,
+      url: `/?batch=${batch}`,
+      tag: batch,
+    })
+    await cancelRequest(worker.deps, requester.caller, ids[0] ?? '')
+    const start = Math.floor(worker.deps.clock.now().getTime() / 60_000)
+    const others = await Promise.all(
+      ids.slice(1).map((id) => remindApprovers(worker.deps, requester.caller, id)),
+    )
+    expect(others.map(({ accepted }) => accepted)).toEqual([true, true])
+    const minutes = 1 + Math.floor(worker.deps.clock.now().getTime() / 60_000) - start
+    expect(browser.messages.length).toBeLessThanOrEqual(1 + minutes)
+    expect(browser.messages[1]?.payload).toMatchObject({
+      title: 'Still waiting for your decision',
+      tag: batch,
     })
   })
 

@@ -3,6 +3,7 @@ import { type CardAnswer, type CardStep, cardStepAfter, PASSING_TRIES } from '..
 import type { Card, CardAttempt } from '../../../domain/chat.ts'
 import { MAY_BE_OF_CHANNEL } from '../../../domain/chat-trouble.ts'
 import { given } from '../../../domain/given.ts'
+import { isId } from '../../../domain/identifier.ts'
 import type { ChatOutcome, ChatPort } from '../../../ports/ports.ts'
 import type { CardResult, ClaimedCard } from '../../../store/chat/cards.ts'
 import type { FlowDeps } from '../../deps.ts'
@@ -98,7 +99,8 @@ function auditOf({ deps, card, progress }: Job, at: Date): AuditEntry[] {
   const entry = (type: AuditType): AuditEntry => {
     const { account_id, request_id, platform, recipient } = card
     const to = recipient.kind === 'channel' ? 'channel' : recipient.user_id
-    const detail = { request_id, platform, recipient: to }
+    const about = isId('bat', request_id) ? { batch_id: request_id } : { request_id }
+    const detail = { ...about, platform, recipient: to }
     const actor = { kind: 'service' } as const
     return drawEntry(deps, { type, at, actor, account_id, subject: card.id, detail })
   }

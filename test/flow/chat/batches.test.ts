@@ -1,0 +1,259 @@
+import { randomBytes } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
+import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
+import { createBatch } from '../../../src/flow/requests/create-batch.ts'
+import type { CreateInput } from '../../../src/flow/requests/create-request.ts'
+import { expireRequests } from '../../../src/flow/requests/settle-request.ts'
+import { remindApprovers, remindAutomatically } from '../../../src/flow/tell/remind-approvers.ts'
+import { queueForAccount } from '../../../src/flow/tell/trouble.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
+import { type CardSetting, useCardSetting, vote } from './card-setting.ts'
+
+type Body = Partial<CreateInput> & { action: string }
+
+const pays = (count: number): Body[] => Array.from({ length: count }, (_, n) => ({ action: `Pay ${n + 1}` }))
+
+/** Asks for these in one call. @returns their ids */
+async function askMany({ worker, requester }: CardSetting, bodies: Body[], key?: string): Promise<string[]> {
+  const inputs = bodies.map((body) => ({ context: {}, requires_individual_decision: false, ...body }))
+  const idempotency = { key: key ?? randomBytes(6).toString('hex'), body: { bodies } }
+  return (await createBatch(worker.deps, requester.caller, inputs, idempotency)).requests.map(({ id }) => id)
+}
+
+async function batchOf({ worker }: CardSetting, id = ''): Promise<string> {
+  return (await worker.deps.requests.find(id))?.batch?.id ?? expect.unreachable()
+}
+
+/** Waits until all news of the requests has reached the cards of this subject, and these rest. */
+async function untilRest(
+  { worker: { deps } }: CardSetting,
+  ids: readonly string[],
+  subject: string,
+  cards = 1,
+) {
+  await waitUntil(async () => {
+    const found = await deps.cards.ofRequest(subject)
+    expect((await deps.requests.findMany(ids)).flatMap(({ audit }) => audit)).toEqual([])
+    const after = await deps.cards.ofRequest(subject)
+    expect(after.map(({ state }) => state)).toEqual(Array(cards).fill('idle'))
+    expect(after.map(({ news }) => news)).toEqual(found.map(({ news }) => news))
+  })
+}
+
+const message = ({ chat }: CardSetting, to = 'U1') => chat.of(to)[0] ?? expect.unreachable('no message')
+const statesOf = ({ items }: { items: readonly { status: { kind: string } }[] } = { items: [] }) =>
+  items.map(({ status }) => status.kind)
+
+it('requests of one call are one card for each approver, posted once and complete', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat } = setting
+  await worker.start()
+  const ids = await askMany(setting, pays(50))
+  const batch = await batchOf(setting, ids[0])
+  await untilRest(setting, ids, batch, 2)
+  expect(chat.messages.map(({ to, shown, replies }) => [to, shown.length, replies.length]).sort()).toEqual([
+    ['U1', 0, 0],
+    ['U2', 0, 0],
+  ])
+  const [first, ...later] = message(setting).batches
+  expect(later).toEqual([])
+  expect(first).toMatchObject({
+    request_id: batch,
+    version: 50,
+    audience: 'approver',
+    status: { kind: 'pending' },
+    items: ids.map((request_id, n) => ({ request_id, action: `Pay ${n + 1}`, status: { kind: 'pending' } })),
+    links: { approve: expect.stringContaining(`/?batch=${batch}&d=approve`) },
+  })
+  expect(JSON.stringify(first)).not.toContain('context')
+})
+
+it.each<[string, Body[], (string | undefined)[]]>([
+  ['one alone', pays(1), [undefined]],
+  [
+    'all but those to be looked at one by one, or told elsewhere',
+    [
+      { action: 'A', requires_individual_decision: true },
+      ...pays(2),
+      { action: 'B', notify: { member: 'x' } },
+    ],
+    [undefined, 'batch', 'batch', undefined],
+  ],
+  [
+    'one of two that is high impact',
+    [{ action: 'A', requires_individual_decision: true }, ...pays(1)],
+    [undefined, undefined],
+  ],
+])('shares a card: %s', async (_what, bodies, grouped) => {
+  const setting = await useCardSetting()
+  const { worker, requester, chat } = setting
+  await worker.start()
+  const link = { platform: chat.platform, tenant: 'T1', user: 'U9', linked_at: new Date() }
+  await worker.stored('users').updateOne({ _id: requester.user.id }, { $set: { chat: [link] } })
+  const told = bodies.map((body) =>
+    'notify' in body ? { ...body, notify: { member: requester.user.id } } : body,
+  )
+  const ids = await askMany(setting, told)
+  const found = await worker.deps.requests.findMany(ids)
+  const batches = ids.map((id) => found.find((one) => one.id === id)?.batch?.id)
+  expect(batches.map((id) => id && 'batch')).toEqual(grouped)
+  expect(new Set(batches.filter((id) => id !== undefined)).size).toBeLessThan(2)
+  const alone = grouped.filter((one) => one === undefined).length
+  const together = grouped.length > alone ? 1 : 0
+  await waitUntil(() => expect(chat.of('U1')).toHaveLength(alone + together))
+  expect(chat.of('U1').flatMap(({ batches: [view] }) => view?.items.length ?? [])).toEqual(
+    together ? [2] : [],
+  )
+})
+
+it('shows what becomes of each, and says once that all are over', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester, people } = setting
+  const [person = expect.unreachable()] = people
+  await worker.start()
+  const ids = await askMany(setting, [...pays(4), { action: 'Pay 5', ttl_seconds: 60 }])
+  const [one = '', two = '', three = '', four = '', five = ''] = ids
+  const batch = await batchOf(setting, one)
+  await untilRest(setting, ids, batch)
+  await vote(setting, one, person, 'approved')
+  await vote(setting, two, person, 'rejected')
+  await cancelRequest(worker.deps, requester.caller, three)
+  await worker
+    .stored('requests')
+    .updateOne({ _id: five }, { $set: { expires_at: new Date(Date.now() - 1_000) } })
+  await expireRequests(worker.deps)
+  await untilRest(setting, ids, batch)
+  const states = ['approved', 'rejected', 'withdrawn', 'pending', 'expired']
+  expect(statesOf(message(setting).batches.at(-1))).toEqual(states)
+  expect(message(setting).batches.at(-1)?.status.kind).toBe('pending')
+  expect(message(setting).replies).toEqual([])
+  await vote(setting, four, person, 'approved')
+  await untilRest(setting, ids, batch)
+  const last = message(setting).batches.at(-1)
+  expect(statesOf(last)).toEqual(states.with(3, 'approved'))
+  expect(last).toMatchObject({
+    status: { kind: 'over' },
+    items: [{ status: { by_you: true } }, {}, {}, {}, {}],
+  })
+  expect(message(setting).replies).toMatchObject([{ kind: 'batch', batch: { status: { kind: 'over' } } }])
+})
+
+it.each(['expires', 'withdrawn'])(
+  'of a batch that nobody decided nothing is said when it is %s',
+  async (how) => {
+    const setting = await useCardSetting()
+    const { worker, requester } = setting
+    await worker.start()
+    const ids = await askMany(setting, pays(2))
+    const batch = await batchOf(setting, ids[0])
+    await untilRest(setting, ids, batch)
+    if (how === 'withdrawn') for (const id of ids) await cancelRequest(worker.deps, requester.caller, id)
+    else {
+      const expires_at = new Date(Date.now() - 1_000)
+      await worker.stored('requests').updateMany({ 'batch.id': batch }, { $set: { expires_at } })
+      await expireRequests(worker.deps)
+    }
+    await untilRest(setting, ids, batch)
+    expect(message(setting).batches.at(-1)?.status.kind).toBe('over')
+    expect(message(setting).replies).toEqual([])
+  },
+)
+
+it('reminders of one minute are one, by callers and by the policy, and each call says that it was sent', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester } = setting
+  await worker.start()
+  const ids = await askMany(setting, pays(4))
+  const batch = await batchOf(setting, ids[0])
+  await untilRest(setting, ids, batch)
+  const start = worker.deps.clock.now().getTime()
+  const reminded = await Promise.all(ids.map((id) => remindApprovers(worker.deps, requester.caller, id)))
+  expect(reminded.map(({ accepted }) => accepted)).toEqual([true, true, true, true])
+  await worker
+    .stored('requests')
+    .updateMany(
+      { 'batch.id': batch },
+      { $set: { remind_at: new Date(Date.now() - 1), reminded_at: new Date(0) } },
+    )
+  await remindAutomatically(worker.deps)
+  await untilRest(setting, ids, batch)
+  const minutes = Math.floor(worker.deps.clock.now().getTime() / 60_000) - Math.floor(start / 60_000)
+  const { replies, batches } = message(setting)
+  expect(replies.length).toBeLessThanOrEqual(1 + minutes)
+  expect(replies[0]).toMatchObject({ kind: 'batch', batch: { status: { kind: 'pending' } } })
+  expect(batches).toHaveLength(1)
+})
+
+it('a vote of a quorum is shown on the line of its request', async () => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, people } = setting
+  await worker.start()
+  const ids = await askMany(setting, pays(2))
+  const batch = await batchOf(setting, ids[0])
+  await untilRest(setting, ids, batch, 2)
+  await vote(setting, ids[1] ?? '', people[0] ?? expect.unreachable(), 'approved', { closes: false })
+  await untilRest(setting, ids, batch, 2)
+  for (const [user, voted] of [
+    ['U1', 'approved'],
+    ['U2', undefined],
+  ] as const)
+    expect(
+      message(setting, user)
+        .batches.at(-1)
+        ?.items.map((item) => [item.quorum.approved, item.voted]),
+    ).toEqual([
+      [0, undefined],
+      [1, voted],
+    ])
+})
+
+it('a call that died is completed by its repeat on the same card, which reminds of what people did not see', async () => {
+  const setting = await useCardSetting()
+  const { worker } = setting
+  const { requests } = worker.deps
+  const { insert } = requests
+  let left = 2
+  requests.insert = async (...what) => {
+    left -= 1
+    if (left < 0) throw new Error('the process died')
+    return insert(...what)
+  }
+  await expect(askMany(setting, pays(4), 'k')).rejects.toThrow('died')
+  requests.insert = insert
+  // Nobody repeats the call: those that were made still ask.
+  const work = await worker.start()
+  const [made = ''] = (await worker.stored('requests').find({}).toArray()).map(({ _id }) => _id)
+  const batch = await batchOf(setting, made)
+  await createRelay(worker.deps, NO_LOOPS).run()
+  await untilRest(setting, [made], batch)
+  expect(message(setting).batches.map(({ items }) => items.length)).toEqual([2])
+  await work.stop()
+  const before = new Date(Date.now() - 60_000)
+  await worker.stored('requests').updateMany({ 'batch.id': batch }, { $set: { created_at: before } })
+  await worker.stored('cards').updateMany({}, { $set: { created_at: before, posted_at: before } })
+  await worker.start()
+  const ids = await askMany(setting, pays(4), 'k')
+  await untilRest(setting, ids, batch)
+  expect(
+    message(setting)
+      .batches.at(-1)
+      ?.items.map(({ request_id }) => request_id),
+  ).toEqual(ids)
+  expect(message(setting).replies).toMatchObject([{ kind: 'batch', batch: { items: [{}, {}, {}, {}] } }])
+  expect(setting.chat.messages).toHaveLength(1)
+})
+
+it('a workspace that is connected later gets the one card', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  chat.tenants = []
+  const ids = await askMany(setting, pays(3))
+  await createRelay(worker.deps, NO_LOOPS).run()
+  expect(await worker.stored('cards').countDocuments({})).toBe(0)
+  chat.tenants = ['T1']
+  await queueForAccount(worker.deps, requester.account.id, chat.platform)
+  await worker.start()
+  await untilRest(setting, ids, await batchOf(setting, ids[0]))
+  expect(chat.messages.map(({ batches: [view] }) => view?.items.length)).toEqual([3])
+})
