@@ -18,7 +18,7 @@ export function refundTool(cs: Client, run: string, act: (input: Refund) => Prom
   return tool(
     (input, { toolCallId }: ToolRuntime) =>
       refund(input, toolCallId).catch((error) => {
-        // Thrown, it would end the whole run, also for calls beside this one.
+        // LangChain adds “Please fix your mistakes” to what is thrown.
         if (error instanceof CountersignError) return error.sentence
         throw error
       }),

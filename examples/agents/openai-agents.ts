@@ -19,7 +19,7 @@ export function refundTool(cs: Client, runId: string, act: (input: Refund) => Pr
     parameters: refundInput,
     needsApproval: true,
     execute: (input, _context, details) => refund(input, details?.toolCall?.callId ?? ''),
-    // The SDK's own words are "please try again".
+    // Without it the model is only told to try again.
     errorFunction: (_context, error) => (error instanceof CountersignError ? error.sentence : String(error)),
   })
 }

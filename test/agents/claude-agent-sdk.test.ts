@@ -1,5 +1,5 @@
 import { builtHost } from './built-host.ts'
-import { DONE, hostileTable } from './hostile-table.ts'
+import { DONE, hostileTable, REJECTED } from './hostile-table.ts'
 import { ACME, call, OTHER } from './scene.ts'
 
 hostileTable({
@@ -16,6 +16,17 @@ hostileTable({
     'two calls under one id, with other arguments': {
       because: 'the host tells the model of the first only',
       told: [DONE],
+    },
+    'two parallel calls, equal in all but the id': {
+      because: 'the host asks about one after the other, and the first is done by then',
+      async play(on) {
+        on.start({ turns: [[call(ACME, 'call-1'), call(ACME, 'call-2')]] })
+        await on.decide(ACME.order, 'approved')
+        await on.decide(ACME.order, 'rejected')
+        await on.ended()
+      },
+      told: [DONE, REJECTED],
+      requests: ['rejected', 'approved'],
     },
     'two parallel calls, one rejected': {
       because: 'the host asks about one after the other',

@@ -51,12 +51,16 @@ export interface HostUnderTest {
 
 const FOREIGN = '6666'
 
-/** What the model is told. */
-export const DONE = /refunded/
-const AWAY = /cannot be reached/
-const REJECTED = /a person rejected this.*"no"/
-const USED = /used before, so it may have been done/
-const UNDECIDED = /nobody has decided yet/
+/** What the model is told: no host may add "please try again" to it; one puts the name of the error before it. */
+export const DONE = /^refunded \d+$/
+const AWAY = /^(?:\w+: )?Not done: the approval service cannot be reached.*Repeat the same call later\.$/
+export const REJECTED =
+  /^(?:\w+: )?Not done: a person rejected this and wrote "no"\. Do not .*; tell the user\.$/
+const USED = /^(?:\w+: )?Not done: this approval was used before, so it may have been done\..*new call\.$/
+const UNDECIDED =
+  /^(?:\w+: )?Not done: nobody has decided yet, which is no refusal\..*repeat the same call later\.$/
+const OTHERWISE = /^(?:\w+: )?Not done: this is not what the person was asked\. Ask in a new call\.$/
+const NO_PERSON = /^(?:\w+: )?Not done: no person decides about this sandbox key\..*\.$/
 
 /** What happens, and what must have come of it. */
 interface Row {
@@ -65,6 +69,7 @@ interface Row {
   ran: Refund[]
   /** What the model was told: of each run, by the calls' ids. */
   told: RegExp[]
+  inAnyOrder?: true
   /** What became of the requests at the service, by what they ask. */
   requests: ('approved' | 'rejected' | 'pending')[]
   /** With what the host itself ends a run. */
@@ -254,7 +259,7 @@ const ROWS = {
       await approved(on)
     },
     ran: [],
-    told: [/not what the person was asked/],
+    told: [OTHERWISE],
     requests: ['approved'],
   },
   'two parallel calls, one rejected': {
@@ -268,6 +273,17 @@ const ROWS = {
     ran: [ACME],
     told: [DONE, REJECTED],
     requests: ['approved', 'rejected'],
+  },
+  'two parallel calls, equal in all but the id': {
+    async play(on) {
+      on.start({ turns: [[call(ACME, 'call-1'), call(ACME, 'call-2')]] })
+      await on.decide(ACME.order, 'approved')
+      await on.ended()
+    },
+    ran: [ACME],
+    told: [DONE, USED],
+    inAnyOrder: true,
+    requests: ['approved'],
   },
   'two calls under one id, with other arguments': {
     async play(on) {
@@ -314,7 +330,7 @@ const ROWS = {
     sandbox: true,
     play: (on) => on.run({ fields: { sandbox_decision: 'approved', sandbox_auto_decide_seconds: 0 } }),
     ran: [],
-    told: [/no person decides about this sandbox key/],
+    told: [NO_PERSON],
     requests: ['approved'],
   },
   'an approval is used twice': {
@@ -352,6 +368,7 @@ export function hostileTable({ name, command, env, skip, without = {}, differs =
           const { scene, left } = await openScene(service, host, row.sandbox)
           await row.play(scene)
           const { told, ...rest } = await left()
+          if (row.inAnyOrder) told.sort().reverse()
           expect({ ...rest, told }).toEqual({
             ran: row.ran,
             told: row.told.map((words) => expect.stringMatching(words)),

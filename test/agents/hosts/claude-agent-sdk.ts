@@ -95,6 +95,8 @@ function answer(run: Asked, { messages }: Conversation, response: ServerResponse
   response.end()
 }
 
+/** Without what the host says about itself. */
 function textOf(content: unknown): string {
-  return Array.isArray(content) ? String(content[0]?.text) : String(content)
+  const text = Array.isArray(content) ? String(content[0]?.text) : String(content)
+  return text.replace(/<system-reminder>[\s\S]*/, '').trim()
 }
