@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const pages = {
   'docs/errors.md': { errors: errors() },
   'docs/configuration.md': { settings: settings() },
+  'docs/agents.md': { 'agents/plain.ts': example('agents/plain.ts', 'ts') },
   'docs/api.md': { 'agent.ts': example('agent.ts', 'ts') },
   'docs/callbacks.md': {
     'receiver.ts': example('receiver.ts', 'ts'),

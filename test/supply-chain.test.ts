@@ -14,19 +14,21 @@ const manifest = z
 const store = z
   .object({ peerDependencies: versions, devDependencies: versions })
   .parse(JSON.parse(readFileSync(packagePath('embedded-mongo/package.json'), 'utf8')))
-const lock = z
-  .object({
-    packages: z.record(
-      z.string(),
-      z.object({
-        integrity: z.string().optional(),
-        link: z.boolean().optional(),
-        optionalDependencies: versions.optional(),
-        hasInstallScript: z.boolean().optional(),
-      }),
-    ),
-  })
-  .parse(JSON.parse(readFileSync(packagePath('package-lock.json'), 'utf8')))
+const lockfile = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({
+      integrity: z.string().optional(),
+      link: z.boolean().optional(),
+      optionalDependencies: versions.optional(),
+      hasInstallScript: z.boolean().optional(),
+    }),
+  ),
+})
+const lock = lockfile.parse(JSON.parse(readFileSync(packagePath('package-lock.json'), 'utf8')))
+/** What the examples of hosts are tried with. */
+const agents = 'examples/agents/package'
+const ofAgents = lockfile.parse(JSON.parse(readFileSync(packagePath(`${agents}-lock.json`), 'utf8')))
 const workflow = readFileSync(packagePath('.github/workflows/ci.yml'), 'utf8')
 
 /** Packages that the service imports. */
@@ -45,17 +47,23 @@ const imported = new Set(
 
 describe('T87: supply chain', () => {
   it('names every direct dependency by one exact version', () => {
-    const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(
-      ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
+    const { dependencies } = z
+      .object({ dependencies: versions })
+      .parse(JSON.parse(readFileSync(packagePath(`${agents}.json`), 'utf8')))
+    const all = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
+    const loose = [...all, ...Object.entries(dependencies)].filter(
+      ([, version]) => !/^(npm:ai@)?\d+\.\d+\.\d+$/.test(version),
     )
     expect(loose).toEqual([])
   })
 
   it('locks every package by a SHA-512 hash', () => {
-    const packages = Object.entries(lock.packages).filter(
-      ([path, { link }]) => path.startsWith('node_modules/') && link !== true,
+    const packages = [lock, ofAgents].flatMap((one) =>
+      Object.entries(one.packages).filter(
+        ([path, { link }]) => path.startsWith('node_modules/') && link !== true,
+      ),
     )
-    expect(packages.length).toBeGreaterThan(100)
+    expect(packages.length).toBeGreaterThan(250)
     expect(
       packages.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
     ).toEqual([])

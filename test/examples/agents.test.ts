@@ -119,6 +119,14 @@ describe('what the documents give agents to copy', () => {
     expect(tools.map(({ name }) => name)).toEqual(named)
   })
 
+  it('of each host the line that matters, as it stands in its example', () => {
+    const rows = PAGES.flatMap(({ text }) => [
+      ...text.matchAll(/^\| \[[^\]]+\]\(\.\.\/(examples\/agents\/[^)]+)\) \| `(.+?)` \|/gm),
+    ])
+    expect(rows.length).toBeGreaterThanOrEqual(6)
+    for (const [, path = '', line] of rows) expect(readFileSync(packagePath(path), 'utf8')).toContain(line)
+  })
+
   it('a script goes on only after the approval', async () => {
     const [[, block = ''] = []] = blocks('sh', 'countersign ask')
     const script = `${LIGHT_NPX}${block.replace('./deploy.sh', 'echo deployed')}`
