@@ -51,16 +51,15 @@ export interface HostUnderTest {
 
 const FOREIGN = '6666'
 
-/** What the model is told: no host may add "please try again" to it; one puts the name of the error before it. */
+/** What the model is told: no host may add "please try again" to it; some put the kind of the error before it. */
+const notDone = (words: RegExp) => new RegExp(`^(?:\\w+: |::error::)?Not done: ${words.source}$`)
 export const DONE = /^refunded \d+$/
-const AWAY = /^(?:\w+: )?Not done: the approval service cannot be reached.*Repeat the same call later\.$/
-export const REJECTED =
-  /^(?:\w+: )?Not done: a person rejected this and wrote "no"\. Do not .*; tell the user\.$/
-const USED = /^(?:\w+: )?Not done: this approval was used before, so it may have been done\..*new call\.$/
-const UNDECIDED =
-  /^(?:\w+: )?Not done: nobody has decided yet, which is no refusal\..*repeat the same call later\.$/
-const OTHERWISE = /^(?:\w+: )?Not done: this is not what the person was asked\. Ask in a new call\.$/
-const NO_PERSON = /^(?:\w+: )?Not done: no person decides about this sandbox key\..*\.$/
+export const REJECTED = notDone(/a person rejected this and wrote "no"\. Do not .*; tell the user\./)
+const AWAY = notDone(/the approval service cannot be reached.*Repeat the same call later\./)
+const USED = notDone(/this approval was used before, so it may have been done\..*new call\./)
+const UNDECIDED = notDone(/nobody has decided yet, which is no refusal\..*repeat the same call later\./)
+const OTHERWISE = notDone(/this is not what the person was asked\. Ask in a new call\./)
+const NO_PERSON = notDone(/no person decides about this sandbox key\..*\./)
 
 /** What happens, and what must have come of it. */
 interface Row {
