@@ -18,6 +18,7 @@ const steps = [
   ['the package installs and starts', [process.execPath, 'scripts/try-package.mjs']],
   ['the client installs and runs', [process.execPath, 'scripts/try-client.mjs']],
   ['the client for Python installs and runs', [process.execPath, 'scripts/try-python.mjs']],
+  ['the gateway works in front of public servers', [process.execPath, 'scripts/try-gateway.mjs']],
   ['a release (dry run)', [process.execPath, 'scripts/release.mjs', '--dry-run']],
   ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
   ['vectors are current', [process.execPath, 'scripts/vectors.mjs', '--check']],

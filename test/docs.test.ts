@@ -99,6 +99,7 @@ describe('the documents', () => {
       'examples/agent',
       'npm pack --workspace', // scripts/try-client.mjs, by npm run check
       'countersign ask', // test/examples/agents.test.ts
+      'countersign gateway', // scripts/try-gateway.mjs, by npm run check
       'slack manifest',
       'doctor slack',
       'teams package',

@@ -100,7 +100,7 @@ describe('what the documents give agents to copy', () => {
   ])
   const config = z.object({ mcpServers: z.object({ countersign: server }) })
 
-  it.each(blocks('json', 'mcpServers'))('%s: the host finds the five tools', async (_, block) => {
+  it.each(blocks('json', '"countersign": {'))('%s: the host finds the five tools', async (_, block) => {
     const filled = here(block).replaceAll('${COUNTERSIGN_KEY}', setting.key)
     const { countersign } = config.parse(JSON.parse(filled)).mcpServers
     const transport =

@@ -1,14 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { isAbsolute } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { insist, isText } from '../src/ask.ts'
-import type { Attachment } from '../src/attachments.ts'
 import { countersign } from '../src/client.ts'
 import { CountersignError, Invalid } from '../src/errors.ts'
 import { copyJson, type Json, type JsonObject } from '../src/json.ts'
 import { readCredentials } from './credentials.ts'
 import { hashNamedFiles } from './named-files.ts'
+import { actionOf, type Shown, showArguments } from './shown-arguments.ts'
 
 const HELP = `countersign hook [--deadline <seconds>]
 countersign hook install | uninstall [options]
@@ -120,24 +120,9 @@ function isObject(value: Json): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
-/** Most bytes of a context, less what is around the arguments. */
-const LONGEST_CONTEXT = 15_800
-/** Texts from this length on are attached where the whole is too long; how much of longer ones is shown otherwise. */
-const ATTACHED_FROM = 1000
-const SHOWN = 3000
-/** Most bytes of an attachment, and of all. */
-const LONGEST_TEXT = 256 * 1024
-const LONGEST_IN_ALL = 1024 * 1024
-const MOST_ATTACHED = 10
-
-/** A long text of a call, to be read on the page; with `base` as the change of another one. */
-type Attached = Attachment & { text: string }
-
 /** What a person is asked about a call. */
-interface Described {
+interface Described extends Omit<Shown, 'note'> {
   action: string
-  context: JsonObject
-  attachments?: Attached[]
 }
 
 /** Says what a person is asked about a call, and sees of it: nothing that differs in a repeat of it. */
@@ -147,70 +132,15 @@ export function describeCall({ tool, input, cwd }: Call): Described {
   const words = [command ?? []].flat().filter(isText)
   const files = hashNamedFiles(words, cwd)
   const rest = { tool, directory: cwd, ...(files.length > 0 && { files: copyJson(files, 'files') }) }
-  const whole = { ...rest, arguments: given }
   const about = words.join(' ') || [input.file_path, input.path, input.url].find(isText) || ''
-  if (fits(whole)) return { action: actionOf(`Run ${tool}`, about), context: whole }
-  const attachments = attach(given)
-  const short = { ...rest, arguments: withoutAttached(given, attachments) }
-  if (isAccepted(attachments) && fits(short))
-    return { action: actionOf(`Run ${tool} (long: see the attachments)`, about), context: short, attachments }
-  const all = JSON.stringify(given)
-  const part = {
-    beginning: [...all].slice(0, SHOWN).join(''),
-    characters: [...all].length,
-    sha256: sha256(all),
-  }
-  return {
-    action: actionOf(`Run ${tool} (too long: only the beginning is shown)`, about),
-    context: { ...rest, arguments_in_part: part },
-  }
-}
-
-function fits(context: JsonObject): boolean {
-  return Buffer.byteLength(JSON.stringify(context)) <= LONGEST_CONTEXT
-}
-
-/** Takes the long texts out of the arguments. An edit is shown as the change it makes. */
-function attach(given: JsonObject): Attached[] {
-  const isEdit = [given.old_string, given.new_string].every(isText)
-  const texts = Object.entries(given).flatMap(([name, text]) => {
-    const counts =
-      isText(text) && (text.length >= ATTACHED_FROM || (isEdit && /^(old|new)_string$/.test(name)))
-    return counts ? [{ name, text }] : []
-  })
-  return texts.map((one) => (isEdit && one.name === 'new_string' ? { ...one, base: 'old_string' } : one))
-}
-
-/** The context has the hash of each text, by which the approval is compared with the call. */
-function withoutAttached(given: JsonObject, attachments: readonly Attached[]): JsonObject {
-  const hashes = attachments.map(({ name, text }) => [name, { attachment: name, sha256: sha256(text) }])
-  return { ...given, ...Object.fromEntries(hashes) }
-}
-
-function isAccepted(attachments: readonly Attached[]): boolean {
-  const sizes = attachments.map(({ text }) => Buffer.byteLength(text))
-  const all = sizes.reduce((sum, size) => sum + size, 0)
-  return sizes.length <= MOST_ATTACHED && Math.max(...sizes) <= LONGEST_TEXT && all <= LONGEST_IN_ALL
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  const { note, ...shown } = showArguments(rest, given)
+  return { action: actionOf(`Run ${tool}${note}`, about), ...shown }
 }
 
 /** The description of a command is a remark of the model, in other words each time: nothing that runs. */
 function argumentsOf(tool: string, input: JsonObject): JsonObject {
   const { description: _, ...rest } = input
   return tool === 'Bash' ? rest : input
-}
-
-/** At most 480 code points on one line; what is not drawn is written out. */
-export function actionOf(what: string, about: string): string {
-  const line = about === '' ? what : `${what}: ${about}`
-  const visible = line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) =>
-    sign === '\n' ? '\\n' : `\\u{${sign.codePointAt(0)?.toString(16)}}`,
-  )
-  const points = [...visible]
-  return points.length <= 480 ? visible : `${points.slice(0, 479).join('')}…`
 }
 
 function allow({ event, isCodex }: Call, id: string): number {

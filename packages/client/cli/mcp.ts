@@ -4,16 +4,7 @@ import { readPeer } from '../src/client.ts'
 import { CountersignError, Refused } from '../src/errors.ts'
 import { now, type Peer, send } from '../src/send.ts'
 import { readCredentials } from './credentials.ts'
-
-/** A message of JSON-RPC 2.0; requests have an id, notifications none. */
-interface Message {
-  id?: string | number
-  method?: string
-  params?: Record<string, unknown>
-}
-
-/** Headers by which the protocol lets servers route a message without its body (revision 2026-07-28). */
-const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+import { headersOf, type Message, parseMessage, versionIn } from './mcp-message.ts'
 
 /**
  * `countersign mcp`: hands every message on stdin to the service's `/mcp`, and its answers back. The tools are the service's own.
@@ -67,37 +58,6 @@ function createBridge(peer: Peer) {
     stop(): void {
       for (const control of open.keys()) control.abort()
     },
-  }
-}
-
-function headersOf({ method, params }: Message, agreed: string | undefined): Record<string, string> {
-  const own = versionIn(params?._meta, VERSION_KEY)
-  const version = own ?? agreed
-  const name = params?.name ?? params?.uri
-  return {
-    accept: 'application/json, text/event-stream',
-    ...(version !== undefined && { 'mcp-protocol-version': version }),
-    ...(own !== undefined && typeof method === 'string' && { 'mcp-method': headerOf(method) }),
-    ...(own !== undefined && typeof name === 'string' && { 'mcp-name': headerOf(name) }),
-  }
-}
-
-/** A header holds no other text; the protocol's form for the rest. Else `fetch` fails, and the call is repeated as if it were lost. */
-function headerOf(text: string): string {
-  return /^[\x21-\x7e]+$/.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
-}
-
-function versionIn(holder: unknown, name = 'protocolVersion'): string | undefined {
-  const value: unknown = Object(holder)[name]
-  return typeof value === 'string' ? value : undefined
-}
-
-function parseMessage(line: string): Message | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return value !== null && typeof value === 'object' && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
   }
 }
 

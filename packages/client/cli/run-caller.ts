@@ -9,6 +9,10 @@ export const CALLER_COMMANDS: Readonly<
     about: 'ask a person, and wait for the decision',
     load: async () => (await import('./ask.ts')).runAsk,
   },
+  gateway: {
+    about: 'stand in front of an MCP server: rules and approvals for its tools',
+    load: async () => (await import('./gateway.ts')).runGateway,
+  },
   hook: {
     about: 'let a person approve the calls of Claude Code or Codex; hook install sets it up',
     load: async () => (await import('./hook.ts')).runHook,
@@ -55,7 +59,7 @@ export async function runCaller([name = 'help', ...argv]: readonly string[]): Pr
 
 function usage(): string {
   const lines = Object.entries(CALLER_COMMANDS).map(
-    ([name, { about }]) => `  countersign ${name.padEnd(6)} ${about}`,
+    ([name, { about }]) => `  countersign ${name.padEnd(7)} ${about}`,
   )
   return `Usage:\n${lines.join('\n')}\n\nThe service and the key: COUNTERSIGN_URL and COUNTERSIGN_KEY, or else what login saved.`
 }

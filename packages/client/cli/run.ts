@@ -9,8 +9,9 @@ import { Invalid } from '../src/errors.ts'
 import { secondsOf, wordsOf } from './ask.ts'
 import { readCredentials } from './credentials.ts'
 import { EXIT } from './exit-codes.ts'
-import { actionOf, USE_WITHIN_SECONDS } from './hook.ts'
+import { USE_WITHIN_SECONDS } from './hook.ts'
 import { hashFile, hashNamedFiles, hashOpenFile } from './named-files.ts'
+import { actionOf } from './shown-arguments.ts'
 
 const HELP = `countersign run [options] -- <command> [arguments]
 

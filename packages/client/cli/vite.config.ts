@@ -5,11 +5,14 @@ import { defineConfig } from 'vite'
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   publicDir: false,
+  // Nothing is installed with the package: the reader of YAML is in it.
+  ssr: { noExternal: ['yaml'] },
   build: {
     ssr: true,
     outDir: '../bin',
     emptyOutDir: true,
     target: 'node20',
+    license: { fileName: 'licenses.md' },
     rolldownOptions: {
       input: { countersign: 'countersign.ts' },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name].js' },

@@ -228,7 +228,7 @@ async function outcomeOf(peer: Approvals, read: Body, open: Open): Promise<Outco
 }
 
 /** What a request is found and recognised by. */
-function aboutOf(
+export function aboutOf(
   { action, context }: Readonly<Record<string, unknown>>,
   attached: readonly Hashed[],
 ): JsonObject {

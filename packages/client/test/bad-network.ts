@@ -1,5 +1,6 @@
 import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 
 /**
@@ -71,6 +72,12 @@ export async function startBadNetwork(target: string): Promise<BadNetwork> {
       return
     }
     const onward = request(new URL(path, target), { method, headers, agent: false }, async (answer) => {
+      // A stream has no end to wait for: it passes at once, or breaks.
+      if (answer.headers['content-type'] === 'text/event-stream') {
+        if (mishap !== undefined) return void response.destroy()
+        response.writeHead(answer.statusCode ?? 0, answer.headers)
+        return void pipeline(answer, response, () => {})
+      }
       const whole = await buffer(answer).catch(() => undefined)
       if (whole === undefined || mishap === 'lose') return void response.destroy()
       if (mishap === 'hang') return

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import type { JsonObject } from '../../src/json.ts'
+import type { Message } from '../mcp-message.ts'
+import { type Tool, toolOf } from './pins.ts'
+
+/** How long the server may take for its list, and how long a list counts, in ms. */
+const ANSWER_MS = 15_000
+const FRESH_MS = 60_000
+const MOST_PAGES = 100
+
+/** The tools as the server describes them now. */
+export interface ToolList {
+  get(name: string): Tool | undefined
+  all(): Tool[]
+  /** Reads the list unless it was read a moment ago. @param meta what a request has to say about its client */
+  ready(meta: JsonObject): Promise<void>
+  /** Reads the list. A server that gives none has no tools that are known. */
+  refresh(meta: JsonObject): Promise<void>
+  /** Another list may hold from now on. */
+  expire(): void
+  /** Notes what a list says to the client: a description that it has seen counts at once. */
+  note(result: unknown): void
+  /** Whether a message answers a question of the list itself: then it is not for the client. */
+  isAnswer(message: Message): boolean
+  failed(id: string | number): boolean
+  /** The server is gone. */
+  stop(): void
+}
+
+/** @param send sends a request to the server */
+export function createToolList(send: (message: Message) => void): ToolList {
+  const asked = new Map<unknown, (result: unknown) => void>()
+  let tools = new Map<string, Tool>()
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | undefined
+
+  const answerTo = (params: JsonObject): Promise<unknown> =>
+    new Promise((resolve) => {
+      const id = `countersign-${randomUUID()}`
+      const over = setTimeout(() => asked.get(id)?.(undefined), ANSWER_MS)
+      asked.set(id, (result) => {
+        clearTimeout(over)
+        asked.delete(id)
+        resolve(result)
+      })
+      send({ jsonrpc: '2.0', id, method: 'tools/list', params } as Message)
+    })
+
+  const read = async (meta: JsonObject): Promise<void> => {
+    readAt = performance.now()
+    const found = await readPages(answerTo, Object.keys(meta).length > 0 ? { _meta: meta } : {})
+    tools = new Map(found.map((tool) => [tool.name, tool]))
+  }
+
+  const list: ToolList = {
+    get: (name) => tools.get(name),
+    all: () => [...tools.values()],
+    ready: async (meta) => {
+      if (reading || performance.now() - readAt > FRESH_MS) await list.refresh(meta)
+    },
+    refresh(meta) {
+      reading ??= read(meta).finally(() => {
+        reading = undefined
+      })
+      return reading
+    },
+    expire() {
+      readAt = Number.NEGATIVE_INFINITY
+    },
+    note(result) {
+      const seen: unknown = Object(result).tools
+      for (const tool of Array.isArray(seen) ? seen.map(toolOf) : []) if (tool) tools.set(tool.name, tool)
+    },
+    isAnswer({ id, method, ...rest }) {
+      const settle = method === undefined ? asked.get(id) : undefined
+      settle?.(Object(rest).result)
+      return settle !== undefined
+    },
+    failed(id) {
+      const settle = asked.get(id)
+      settle?.(undefined)
+      return settle !== undefined
+    },
+    stop() {
+      for (const settle of asked.values()) settle(undefined)
+    },
+  }
+  return list
+}
+
+/** @returns nothing unless the list is whole */
+async function readPages(
+  answerTo: (params: JsonObject) => Promise<unknown>,
+  params: JsonObject,
+): Promise<Tool[]> {
+  const found: Tool[] = []
+  let cursor: unknown
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const result = Object(await answerTo({ ...params, ...(typeof cursor === 'string' && { cursor }) }))
+    if (!Array.isArray(result.tools)) return []
+    found.push(...result.tools.map(toolOf).filter((tool: Tool | undefined) => tool !== undefined))
+    cursor = result.nextCursor
+    if (typeof cursor !== 'string') return found
+  }
+  return []
+}
+
+/** What a request has to say about its client since revision 2026-07-28, and nothing that belongs to one request alone. */
+export function clientMeta(params: JsonObject): JsonObject {
+  const entries = Object.entries(Object(params._meta)).filter(([name]) =>
+    /^io\.modelcontextprotocol\/(protocol|client)/.test(name),
+  )
+  return Object.fromEntries(entries) as JsonObject
+}
