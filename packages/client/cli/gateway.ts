@@ -10,7 +10,8 @@ import { listTools } from './gateway/list-tools.ts'
 import { lockPath } from './gateway/pins.ts'
 import { readLines } from './gateway/read-lines.ts'
 import { createRelay } from './gateway/relay.ts'
-import { type Link, openLink } from './gateway/server-link.ts'
+import type { Link } from './gateway/server-process.ts'
+import { openLink } from './gateway/server-url.ts'
 
 // Else most of what a thousand calls hold while they wait would be garbage.
 for (const flag of ['--semi-space-growth-factor=1', '--heap-growing-percent=10']) setFlagsFromString(flag)

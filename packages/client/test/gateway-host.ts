@@ -4,49 +4,92 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished } from 'vitest'
-import { COMMAND } from './caller.ts'
+import { beforeEach, expect, onTestFinished } from 'vitest'
+import { COMMAND, startCaller } from './caller.ts'
 import type { HostileSetting } from './hostile-setting.ts'
 
 export const SERVER = fileURLToPath(new URL('gateway-server.mjs', import.meta.url))
 
-/** A folder with the configuration of a gateway, and the file in which the server notes what it ran. */
+const RULES = `
+hold_seconds: 20
+rules:
+  - { tool: [read, change, die, big, picture, slow, hang, secrets, consult], effect: allow }
+  - { tool: pay, effect: approve, title: "Pay {amount} to {to}" }
+  - { tool: drop, effect: deny, reason: Tables are dropped by hand. }
+`
+/** The same, but nobody is waited for. */
+export const HASTY_RULES = RULES.replace('hold_seconds: 20', 'hold_seconds: 1')
+
+export const PAY = { to: 'ACME', amount: '120' }
+export const PAID = { failed: false, text: 'paid 120 to ACME' }
+
+/** A gateway in front of a bank: its folder has the configuration, and the file in which the bank notes what it ran. */
 export interface Bank {
   folder: string
+  env: Record<string, string>
   /** Writes `gate.yaml`: these lines, and what every one of these tests has. */
   write(rules: string): Promise<void>
+  /** The words after `countersign`. */
+  args(...options: string[]): string[]
+  /** Starts the gateway, with the tools pinned as they are. */
+  start(...options: string[]): Promise<LineHost>
   /** What `pay` was really given. */
   runs(): Promise<unknown[]>
-  env: Record<string, string>
-  /** The words after `countersign gateway`. */
-  args(...options: string[]): string[]
+  /** All requests of the key, newest first. */
+  requests(): Promise<{ id: string; action: string; status: string }[]>
+  /** What a person sees of a request. */
+  read(id: string): Promise<{ action: string; context: Record<string, unknown> }>
 }
 
-export async function makeBank({ network, key }: Pick<HostileSetting, 'network' | 'key'>): Promise<Bank> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const config = join(folder, 'gate.yaml')
-  const env = {
-    PATH: process.env.PATH ?? '',
-    HOME: folder,
-    RUNS: join(folder, 'runs'),
-    BANK_TOKEN: 'bank-token-4711',
-    COUNTERSIGN_URL: network.url,
-    COUNTERSIGN_KEY: key,
-  }
-  return {
-    folder,
-    env,
-    write: (rules) => writeFile(config, `server: bank\nenv: { TOKEN: "\${BANK_TOKEN}" }\n${rules}`),
-    args: (...options) => ['gateway', '--config', config, ...options, '--', process.execPath, SERVER],
+/** Call it at the top of a file; what it returns is made anew for each test. */
+export function useBank(on: HostileSetting): Bank {
+  let lock: string | undefined
+  const bank = {
+    write: (rules) =>
+      writeFile(join(bank.folder, 'gate.yaml'), `server: bank\nenv: { TOKEN: "\${BANK_TOKEN}" }\n${rules}`),
+    args: (...options) => [
+      ...['gateway', '--config', join(bank.folder, 'gate.yaml'), ...options],
+      ...['--', process.execPath, SERVER],
+    ],
+    async start(...options) {
+      const file = join(bank.folder, 'gate.lock.json')
+      if (lock === undefined) {
+        const { code, err } = await startCaller(bank.args('--pin'), { cwd: bank.folder, env: bank.env }).ended
+        expect(code, err).toBe(0)
+        lock = await readFile(file, 'utf8')
+      }
+      await writeFile(file, lock)
+      return startHost(bank.args(...options), bank.env)
+    },
     async runs() {
-      const text = await readFile(env.RUNS, 'utf8').catch(() => '')
+      const text = await readFile(join(bank.folder, 'runs'), 'utf8').catch(() => '')
       return text
         .split('\n')
         .filter(Boolean)
         .map((line) => JSON.parse(line))
     },
-  }
+    requests: () => on.service.requestsOf(on.key),
+    async read(id) {
+      const headers = { authorization: `Bearer ${on.key}` }
+      const answer = await fetch(`${on.service.url}/api/v1/approvals/${id}`, { headers })
+      return Object(await answer.json())
+    },
+  } as Bank
+  beforeEach(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    bank.folder = folder
+    bank.env = {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      RUNS: join(folder, 'runs'),
+      BANK_TOKEN: 'bank-token-4711',
+      COUNTERSIGN_URL: on.network.url,
+      COUNTERSIGN_KEY: on.key,
+    }
+    await bank.write(RULES)
+  })
+  return bank
 }
 
 /** An answer, or a message that the server sent by itself. */

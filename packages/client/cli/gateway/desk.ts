@@ -5,7 +5,6 @@ import { type Attachment, attach } from '../../src/attachments.ts'
 import { CountersignError, Invalid, Refused, Unreachable } from '../../src/errors.ts'
 import { digest, type JsonObject } from '../../src/json.ts'
 import { now, send } from '../../src/send.ts'
-import { takeTurns } from './take-turns.ts'
 import { watchDecisions } from './watch-decisions.ts'
 
 /** Seconds for which a question, and then the use of its approval, are repeated while the service is away. */
@@ -217,4 +216,21 @@ function sentenceOf(outcome: Outcome): string {
 export function sentenceIn(error: unknown): string {
   const known = error instanceof CountersignError ? error : new Invalid('the gateway failed. Tell the user.')
   return known.sentence
+}
+
+/** Lets at most so many tasks run at once; the others wait for their turn, in order. */
+function takeTurns(most: number): <T>(task: () => Promise<T>) => Promise<T> {
+  const queue: (() => void)[] = []
+  let running = 0
+  return async (task) => {
+    if (running >= most) await new Promise<void>((resolve) => queue.push(resolve))
+    else running += 1
+    try {
+      return await task()
+    } finally {
+      const next = queue.shift()
+      if (next) next()
+      else running -= 1
+    }
+  }
 }

@@ -4,7 +4,8 @@ import { openRulebook } from './judge.ts'
 import { lockPath, pinOf, type Tool, writePins } from './pins.ts'
 import type { Gate } from './read-gate.ts'
 import { isAbout, type Rule } from './rules.ts'
-import { type Link, openLink } from './server-link.ts'
+import type { Link } from './server-process.ts'
+import { openLink } from './server-url.ts'
 import { createToolList } from './tool-list.ts'
 
 const CLIENT = { name: 'countersign gateway', version: '1' }

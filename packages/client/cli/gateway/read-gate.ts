@@ -30,7 +30,8 @@ export function readGate(path: string): Gate {
   const document = parseDocument(readFileSync(path, 'utf8'), { prettyErrors: true })
   const [problem] = [...document.errors, ...document.warnings]
   try {
-    if (problem) throw new Invalid(problem.message.trim())
+    // Only the first line: the others repeat the text of the file, which may hold a secret.
+    if (problem) throw new Invalid(problem.message.replace(/:?\n.*/s, '.'))
     return gateOf(copyJson(document.toJS({ maxAliasCount: 100 }) ?? null, 'the file'), dirname(path))
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error)

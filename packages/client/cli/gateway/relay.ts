@@ -5,7 +5,7 @@ import { type Message, parseMessage } from '../mcp-message.ts'
 import { type ClientMessage, readClientMessage, readToolCall, type ToolCall } from './client-message.ts'
 import { type Caller, type Desk, type Question, sentenceIn } from './desk.ts'
 import { type Judgement, judge, type Rulebook } from './judge.ts'
-import type { Hears, Link } from './server-link.ts'
+import type { Hears, Link } from './server-process.ts'
 import { clientMeta, createToolList } from './tool-list.ts'
 
 /** Methods of the protocol that run no tool. Another one may: it passes if the configuration names it. */

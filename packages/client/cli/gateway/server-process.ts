@@ -1,7 +1,30 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Message } from '../mcp-message.ts'
 import { readLines } from './read-lines.ts'
-import type { Hears, Link, Secrets } from './server-link.ts'
+
+/** What a link to the server tells. Its sentences never hold the command's arguments, the address or a header: they may be secret. */
+export interface Hears {
+  /** One message of the server, as it came. */
+  message(line: Buffer): void
+  /** A request that gets no answer. */
+  failed(id: string | number, sentence: string): void
+  /** The server is gone, and does not come back. */
+  ended(sentence: string): void
+}
+
+export interface Link {
+  /** @param line the message as text */
+  send(line: string, message: Message): void
+  /** Ends the server, or the session. */
+  close(): Promise<void>
+}
+
+/** What a server gets besides messages. */
+export interface Secrets {
+  env: Readonly<Record<string, string>>
+  headers: Readonly<Record<string, string>>
+}
 
 /** ms that a server gets to end by itself, and then after SIGTERM. */
 const GRACE_MS = 2000

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headersOf, type Message, parseMessage, versionIn } from '../mcp-message.ts'
 import { readEvents } from './read-lines.ts'
-import type { Hears, Link, Secrets } from './server-link.ts'
+import { type Hears, type Link, type Secrets, startServer } from './server-process.ts'
 
 const LOST = 'The connection to the MCP server broke before it answered. The call may have been done; check.'
 
@@ -17,14 +17,17 @@ interface Place {
   retry?: number | undefined
 }
 
-/**
- * Connects a server that speaks Streamable HTTP. Not by `fetch`, which gives up on a call that sends nothing for five minutes.
- * Nothing is sent twice, and no redirect is followed: it would get the headers.
- */
-export function connectServer(address: string, { headers }: Secrets, hears: Hears): Link {
-  return new Connection(new URL(address), headers, hears)
+/** Opens the server that the words after `--` name: an address, or a command. */
+export function openLink(words: readonly string[], secrets: Secrets, hears: Hears): Link {
+  const [first = ''] = words
+  if (words.length !== 1 || !/^https?:\/\//i.test(first)) return startServer(words, secrets, hears)
+  return new Connection(new URL(first), secrets.headers, hears)
 }
 
+/**
+ * A server that speaks Streamable HTTP. Not by `fetch`, which gives up on a call that sends nothing for five minutes. Nothing is sent
+ * twice, and no redirect is followed: it would get the headers.
+ */
 class Connection implements Link {
   readonly #url: URL
   readonly #headers: Secrets['headers']
