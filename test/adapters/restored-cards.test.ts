@@ -4,7 +4,7 @@ import { cardIn, inSlack, inTeams, startBothChats, untilCardsRest } from '../sup
 import { stored } from '../support/caller.ts'
 import { waitUntil } from '../support/chat-platform.ts'
 import { deciderOf, proveFor, tryDecide } from '../support/deciders.ts'
-import { ask, decideByPasskey } from '../support/live.ts'
+import { ask, askTogether, decideByPasskey } from '../support/live.ts'
 import { restoreStore } from '../support/restored.ts'
 
 /** For each request: one in every conversation, and one in every channel, of both platforms. */
@@ -20,6 +20,14 @@ it('cards that may have gone out after the copy are not sent again by the restor
   await untilCardsRest(both, over, CARDS)
   await decideByPasskey(both, over, 'approved')
   await untilCardsRest(both, over, CARDS)
+  const { ids, batch } = await askTogether(both, [{ action: 'Pay 1' }, { action: 'Pay 2' }])
+  await untilCardsRest(both, batch, CARDS)
+  for (const id of ids) await decideByPasskey(both, id, 'approved')
+  await waitUntil(async () => {
+    const replies = (await deps.cards.ofRequest(batch)).flatMap((card) => card.replies)
+    expect(replies.map(({ state }) => state)).toEqual(Array(CARDS).fill('said'))
+  })
+  await untilCardsRest(both, batch, CARDS)
   const posted = () => [
     slack.calls.filter(({ method }) => method === 'chat.postMessage').length,
     teams.connector.calls.filter(({ what }) => what !== 'update').length,
@@ -36,8 +44,9 @@ it('cards that may have gone out after the copy are not sent again by the restor
     )
   await inCopy(pending, 0, { $unset: { message: 1, posted_at: 1 } })
   await inCopy(over, 1)
+  await inCopy(batch, 2)
   await stored(service, 'cards').updateMany(
-    { request_id: over },
+    { request_id: { $in: [over, batch] } },
     { $set: { 'replies.$[one].state': 'due' } },
     { arrayFilters: [{ 'one.state': 'said' }] },
   )
@@ -46,12 +55,12 @@ it('cards that may have gone out after the copy are not sent again by the restor
   expect(held.set_aside).toEqual({ callbacks: 0, pushes: 0, cards: CARDS })
   // No news would ever come of what is over, so its messages are edited, and nothing is said twice.
   await waitUntil(async () => {
-    const cards = await deps.cards.ofRequest(over)
+    const cards = [...(await deps.cards.ofRequest(over)), ...(await deps.cards.ofRequest(batch))]
     expect(cards.map(({ attempts }) => attempts.at(-1))).toMatchObject(
-      Array(CARDS).fill({ what: 'update', outcome: 'accepted' }),
+      Array(2 * CARDS).fill({ what: 'update', outcome: 'accepted' }),
     )
   })
-  expect(edits()).toBe(before.edits + CARDS / 2)
+  expect(edits()).toBe(before.edits + CARDS)
   await liftHold(deps, held, { kind: 'cli' })
   expect((await deps.cards.ofRequest(pending)).map(({ state }) => state)).toEqual(Array(CARDS).fill('idle'))
   expect(posted()).toEqual(before.posted)

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
+import { connectStore } from '../../src/store/mongo/connect.ts'
 import { approve, BATCH } from '../support/batches.ts'
 import { addProgram, enrolFleetOwner, type FleetOwner } from '../support/chaos-clients.ts'
 import { type Fleet, useFleet } from '../support/chaos-fleet.ts'
@@ -54,6 +55,39 @@ it('kill -9 in the middle of a batch leaves whole decisions and pending requests
     if (left.length === 0) continue
     const { data } = expectStatus(await owner.post(BATCH, await proveBatch(fleet, owner, left)), 200)
     expect(data.map(({ status }: { status: string }) => status)).toEqual(left.map(() => 'approved'))
+  }
+  expect(fleet.crashes).toEqual([])
+})
+
+it('kill -9 between the inserts of one call: its repeat makes those that are missing, and all share one card', async () => {
+  const fleet = await useFleet()
+  const [slot] = fleet.slots
+  const owner = await enrolFleetOwner(fleet)
+  const program = await addProgram(fleet, owner, false)
+  const store = await connectStore(fleet.storeUri)
+  onTestFinished(() => store.close())
+  for (const { nth, side } of [
+    { nth: 1, side: 'after' },
+    { nth: 2, side: 'before' },
+    { nth: 2, side: 'after' },
+  ] as const) {
+    const killed = slot.killAt({ command: 'insert', collection: 'requests', nth, side })
+    const requests = Array.from({ length: ITEMS }, (_, n) => ({ action: `Item ${n}` }))
+    const key = { 'Idempotency-Key': `${nth}-${side}` }
+    const made = expectStatus(await program.post('/api/v1/approvals/requests', { requests }, key), 201)
+    expect(await killed).toBe(true)
+    const ids: string[] = made.data.map(({ id }: { id: string }) => id)
+    const rows = store.collection<{ _id: string; batch?: { id: string; place: number } }>('requests')
+    const batch = (await rows.findOne({ _id: ids[0] ?? '' }))?.batch?.id
+    expect(batch).toMatch(/^bat_/)
+    const members = await rows
+      .find({ 'batch.id': batch ?? '' })
+      .sort({ 'batch.place': 1 })
+      .toArray()
+    expect(
+      members.map(({ _id }) => _id),
+      `${nth} ${side}`,
+    ).toEqual(ids)
   }
   expect(fleet.crashes).toEqual([])
 })

@@ -17,7 +17,7 @@ export interface FleetProgram {
   /** The key's callback secret, hex. */
   secret: string
   get(path: string): Promise<Answer>
-  post(path: string, body: unknown): Promise<Answer>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
 }
 
 /** Calls that died with a process, or met a store too busy to answer, are repeated; after so many tries the fleet is down. */
@@ -98,8 +98,8 @@ export async function addProgram(fleet: Fleet, owner: FleetOwner, sandbox: boole
     })
   const bearer = { Authorization: `Bearer ${made.raw_key}` }
   const get = (path: string) => call((client) => client.get(path, { headers: bearer }))
-  const post = (path: string, body: unknown) =>
-    call((client) => client.post(path, body, { headers: bearer, origin: null }))
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    call((client) => client.post(path, body, { headers: { ...bearer, ...headers }, origin: null }))
   const shown = expectStatus(await get('/api/v1/account/webhook-secret'), 200)
   return { keyId: made.key.id, sandbox, secret: shown.webhook_signing_secret, get, post }
 }

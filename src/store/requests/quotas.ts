@@ -238,7 +238,10 @@ const MOST_REJECTIONS = 500
 /** Reads for the limits on attention. A single rejection closes a request, so its rejecting vote is the one that closed it. */
 export function attentionReads(model: mongoose.Model<RequestDocument>) {
   return {
-    /** Returns who has rejected live (not sandbox) requests of this key since `since`, and when. */
+    /**
+     * Returns who has rejected live (not sandbox) requests of this key since `since`, and when. Those that shared a card were one
+     * question to its reader, and count once.
+     */
     async rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]> {
       const recent = {
         api_key_id: keyId,
@@ -246,14 +249,16 @@ export function attentionReads(model: mongoose.Model<RequestDocument>) {
         'decision.decided_at': mongoose.trusted({ $gte: since }),
         sandbox: false,
       }
-      const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
+      const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1, 'batch.id': 1 }
       const newestFirst = { 'decision.decided_at': -1 } as const
       const query = model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
-      const found = await query.lean<Pick<RequestDocument, 'votes'>[]>()
-      const votes = found.flatMap((request) =>
-        request.votes.filter(({ decision }) => decision === 'rejected'),
+      const found = await query.lean<Pick<RequestDocument, '_id' | 'votes' | 'batch'>[]>()
+      const answers = found.flatMap(({ _id, votes, batch }) =>
+        votes
+          .filter(({ decision }) => decision === 'rejected')
+          .map(({ user_id, at }) => [`${user_id} ${batch?.id ?? _id}`, { user_id, at }] as const),
       )
-      return votes.map(({ user_id, at }) => ({ user_id, at }))
+      return [...new Map(answers).values()]
     },
     /** Returns, of those of these requests that exist, whether they wait for this approver. */
     async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {

@@ -225,6 +225,7 @@ describe('T86: the check finds', () => {
       { context_json: '{"reason":"another"}' },
       { high_impact: true },
       { use_within_seconds: 604_800 },
+      { batch: { id: `bat_${'0'.repeat(26)}`, place: 0 } },
       { attachments: [{ name: 'x', kind: 'file', sha256: 'a'.repeat(64), bytes: 1 }] },
       { requirement: { ...request.requirement, quorum: 0 } },
       { expires_at: new Date(request.expires_at.getTime() + 1) },

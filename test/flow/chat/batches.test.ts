@@ -1,25 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
-import { createBatch } from '../../../src/flow/requests/create-batch.ts'
-import type { CreateInput } from '../../../src/flow/requests/create-request.ts'
 import { expireRequests } from '../../../src/flow/requests/settle-request.ts'
 import { remindApprovers, remindAutomatically } from '../../../src/flow/tell/remind-approvers.ts'
 import { queueForAccount } from '../../../src/flow/tell/trouble.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
-import { type CardSetting, useCardSetting, vote } from './card-setting.ts'
-
-type Body = Partial<CreateInput> & { action: string }
+import { askMany, type Body, type CardSetting, useCardSetting, vote } from './card-setting.ts'
 
 const pays = (count: number): Body[] => Array.from({ length: count }, (_, n) => ({ action: `Pay ${n + 1}` }))
-
-/** Asks for these in one call. @returns their ids */
-async function askMany({ worker, requester }: CardSetting, bodies: Body[], key?: string): Promise<string[]> {
-  const inputs = bodies.map((body) => ({ context: {}, requires_individual_decision: false, ...body }))
-  const idempotency = { key: key ?? randomBytes(6).toString('hex'), body: { bodies } }
-  return (await createBatch(worker.deps, requester.caller, inputs, idempotency)).requests.map(({ id }) => id)
-}
 
 async function batchOf({ worker }: CardSetting, id = ''): Promise<string> {
   return (await worker.deps.requests.find(id))?.batch?.id ?? expect.unreachable()
@@ -256,4 +244,15 @@ it('a workspace that is connected later gets the one card', async () => {
   await worker.start()
   await untilRest(setting, ids, await batchOf(setting, ids[0]))
   expect(chat.messages.map(({ batches: [view] }) => view?.items.length)).toEqual([3])
+})
+
+it('a card rejected as a whole is one rejection: the key is not silenced by it', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  await worker.start()
+  const ids = await askMany(setting, pays(3))
+  await untilRest(setting, ids, await batchOf(setting, ids[0]))
+  for (const id of ids) await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+  const next = await requester.request()
+  await waitUntil(() => expect(chat.one('U1', next).shown).toHaveLength(1))
 })

@@ -7,6 +7,8 @@ import type { Outcome } from '../../../src/domain/receipt.ts'
 import type { ApprovalRequest, RequestChange } from '../../../src/domain/request.ts'
 import type { User } from '../../../src/domain/user.ts'
 import { newPerson } from '../../../src/flow/people/person.ts'
+import { createBatch } from '../../../src/flow/requests/create-batch.ts'
+import type { CreateInput } from '../../../src/flow/requests/create-request.ts'
 import { type ChatPlatform, createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { newRequester, useWorker, type Worker, type WorkerOptions } from '../../support/worker.ts'
@@ -51,6 +53,20 @@ export async function addApprover(
   await worker.deps.users.insert(made.user)
   chat.members.set(email, { platform: chat.platform, tenant: 'T1', user })
   return made.user
+}
+
+/** What is asked for, of which only the action must be given. */
+export type Body = Partial<CreateInput> & { action: string }
+
+/** Asks for these in one call. @returns their ids */
+export async function askMany(
+  { worker, requester }: Pick<CardSetting, 'worker' | 'requester'>,
+  bodies: Body[],
+  key?: string,
+): Promise<string[]> {
+  const inputs = bodies.map((body) => ({ context: {}, requires_individual_decision: false, ...body }))
+  const idempotency = { key: key ?? randomBytes(6).toString('hex'), body: { bodies } }
+  return (await createBatch(worker.deps, requester.caller, inputs, idempotency)).requests.map(({ id }) => id)
 }
 
 /** A vote as the deciding write leaves it, without its proof. */

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
 import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
-import { nowShown } from '../../support/chat-platform.ts'
+import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
-import { addApprover, type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import { addApprover, askMany, type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 /** Somebody the platform knows as `U9`, who stands in for the first approver and may decide in the account. */
 async function useDelegate(
@@ -166,4 +166,25 @@ it('tells whoever stands in no more nothing but what a channel learns, and remin
   expect(JSON.stringify(nowShown(message))).not.toContain('A secret')
   expect(message.replies).toEqual([])
   expect(chat.one('U1', id).replies).toHaveLength(1)
+})
+
+it('shows several requests of one call on one card of whoever stands in, until the vote is cast', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat, people } = setting
+  const delegate = await useDelegate(setting)
+  await worker.start()
+  const ids = await askMany(setting, [{ action: 'Pay 1' }, { action: 'Pay 2' }])
+  await waitUntil(() => expect(chat.of('U9').flatMap(({ batches }) => batches)).toHaveLength(1))
+  expect(chat.of('U9')[0]?.batches).toMatchObject([
+    { audience: 'approver', on_behalf_of: 'Person U1', items: [{}, {}] },
+  ])
+  await vote(setting, ids[1] ?? '', delegate, 'approved', { for: people[0] ?? expect.unreachable() })
+  await waitUntil(() =>
+    expect(
+      chat
+        .of('U2')[0]
+        ?.batches.at(-1)
+        ?.items.map(({ status }) => status),
+    ).toMatchObject([{ kind: 'pending' }, { kind: 'approved', by_name: 'Person U9', for_name: 'Person U1' }]),
+  )
 })

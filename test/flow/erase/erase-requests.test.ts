@@ -175,7 +175,7 @@ async function pairWith(text: string, ttl_seconds = 604_800) {
   const { ids, batch } = await askTogether(setting, asked)
   const [one = '', two = ''] = ids
   expectStatus(await decideByPasskey(setting, one, 'approved'), 200)
-  await findings()
+  expect(await findings()).toEqual([])
   const card = { recipient_key: 'x', state: 'idle', shown: 3, wanted: 3, platform: 'slack', replies: [] }
   const message = { channel: 'C1' }
   await stored(service, 'cards').insertOne({ _id: `card_${text}`, request_id: batch, message, ...card })
