@@ -5,8 +5,8 @@ export interface Message {
   params?: Record<string, unknown>
 }
 
-/** Headers by which the protocol lets servers route a message without its body (revision 2026-07-28). */
-const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+/** Where each request names its revision, since 2026-07-28. */
+export const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
 /** The headers of a message. @param agreed the revision that `initialize` agreed on */
 export function headersOf({ method, params }: Message, agreed: string | undefined): Record<string, string> {

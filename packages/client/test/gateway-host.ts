@@ -29,6 +29,8 @@ export interface Bank {
   env: Record<string, string>
   /** Writes `gate.yaml`: these lines, and what every one of these tests has. */
   write(rules: string): Promise<void>
+  /** The server: its command, or its address. */
+  words: string[]
   /** The words after `countersign`. */
   args(...options: string[]): string[]
   /** Starts the gateway, with the tools pinned as they are. */
@@ -49,7 +51,7 @@ export function useBank(on: HostileSetting): Bank {
       writeFile(join(bank.folder, 'gate.yaml'), `server: bank\nenv: { TOKEN: "\${BANK_TOKEN}" }\n${rules}`),
     args: (...options) => [
       ...['gateway', '--config', join(bank.folder, 'gate.yaml'), ...options],
-      ...['--', process.execPath, SERVER],
+      ...['--', ...bank.words],
     ],
     async start(...options) {
       const file = join(bank.folder, 'gate.lock.json')
@@ -79,6 +81,7 @@ export function useBank(on: HostileSetting): Bank {
     const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     bank.folder = folder
+    bank.words = [process.execPath, SERVER]
     bank.env = {
       PATH: process.env.PATH ?? '',
       HOME: folder,

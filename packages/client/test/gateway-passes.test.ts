@@ -1,7 +1,15 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { startCaller } from './caller.ts'
+import { fileURLToPath } from 'node:url'
+import { Client as ClientV2 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { ElicitRequestSchema, LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { COMMAND, startCaller } from './caller.ts'
 import { PAID, PAY, SERVER, startHost, useBank } from './gateway-host.ts'
 import { useHostileSetting } from './hostile-setting.ts'
 
@@ -195,5 +203,141 @@ describe('a gateway that cannot start', () => {
     expect(after).toMatch(/^drop +changed/m)
     expect(after).toMatch(/^read_all: pinned, and no tool of this server$/m)
     expect((await pin()).out).toMatch(/^drop +pinned/m)
+  })
+})
+
+/** Starts the bank at an address, and puts the gateway in front of that. */
+async function moveToAddress(): Promise<void> {
+  const env = { ...bank.env, TOKEN: 'bank-token-4711' }
+  const child = spawn(process.execPath, [SERVER, '--http'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const [port] = await once(child.stdout.setEncoding('utf8'), 'data')
+  bank.words = [`http://127.0.0.1:${Number(port)}/mcp`]
+  const config = join(bank.folder, 'gate.yaml')
+  const text = await readFile(config, 'utf8')
+  await writeFile(
+    config,
+    `${text.replace(/^headers.*\n/m, '')}headers: { Authorization: "Bearer \${BANK_TOKEN}" }\n`,
+  )
+}
+
+describe.each([
+  ['started by the gateway', async () => {}],
+  ['at an address', moveToAddress],
+])('with an official client, a server that is %s', (where, prepare) => {
+  const self = { name: 'test', version: '1' }
+  async function connect() {
+    await prepare()
+    await (await bank.start()).call('read')
+    const client = new ClientV1(self, { capabilities: { elicitation: {} } })
+    await client.connect(
+      new StdioV1({ command: process.execPath, args: [COMMAND, ...bank.args()], env: bank.env }),
+    )
+    onTestFinished(() => client.close())
+    return client
+  }
+  const call = (name: string, args = {}) => ({ name, arguments: args })
+
+  it('passes its resources, prompts, completions, messages, questions and cancellations', async () => {
+    const client = await connect()
+    expect(client.getInstructions()).toBe('Be careful.')
+    expect(await client.readResource({ uri: 'bank://logo' })).toMatchObject({
+      contents: [{ blob: expect.any(String) }],
+    })
+    expect((await client.listPrompts()).prompts).toMatchObject([{ name: 'greet' }])
+    expect(await client.getPrompt({ name: 'greet' })).toMatchObject({ messages: [{ role: 'user' }] })
+    const ref = { type: 'ref/prompt', name: 'greet' } as const
+    expect((await client.complete({ ref, argument: { name: 'a', value: 'o' } })).completion.values).toEqual([
+      'one',
+      'two',
+    ])
+    const said: unknown[] = []
+    client.setNotificationHandler(
+      LoggingMessageNotificationSchema,
+      ({ params }) => void said.push(params.data),
+    )
+    await client.callTool(call('slow'))
+    await expect.poll(() => said).toEqual(['at work'])
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'ACME' } }))
+    expect(await client.callTool(call('consult'))).toMatchObject({
+      content: [{ text: expect.stringContaining('ACME') }],
+    })
+    const control = new AbortController()
+    const hanging = client.callTool(call('hang'), undefined, { signal: control.signal })
+    control.abort()
+    await expect(hanging).rejects.toThrow()
+    await expect.poll(() => bank.runs()).toEqual(['cancelled'])
+  })
+
+  it('runs an approved call once, also with a client of the newest kind', async () => {
+    await connect()
+    const client = new ClientV2(self, { versionNegotiation: { mode: 'auto' } })
+    await client.connect(
+      new StdioV2({ command: process.execPath, args: [COMMAND, ...bank.args()], env: bank.env }),
+    )
+    onTestFinished(() => client.close())
+    const paying = client.callTool(call('pay', PAY))
+    await on.service.decide(await on.asked(), 'approved')
+    expect(await paying).toMatchObject({ content: [{ text: PAID.text }] })
+    const denied = await client.callTool(call('drop', { table: 'x' }))
+    expect(denied).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('by hand') }] })
+    expect(await bank.runs()).toEqual([PAY])
+  })
+
+  if (where !== 'at an address') return
+  it('passes its progress, does not repeat a call, and tells no secret, when the server refuses it or is gone', async () => {
+    await prepare()
+    const host = await bank.start()
+    await host.call('slow', {}, { progressToken: 't' })
+    const steps = host.heard.flatMap(({ params }) => (params?.progressToken === 't' ? [params.progress] : []))
+    expect(steps).toEqual([1, 2, 3])
+    expect(await host.call('die')).toEqual({
+      failed: true,
+      text: expect.stringContaining('may have been done'),
+    })
+    expect(await host.call('read')).toMatchObject({
+      failed: true,
+      text: expect.stringMatching(/^The connection to/),
+    })
+    await moveToAddress()
+    bank.env.BANK_TOKEN = 'other-token-4711'
+    const { code, err } = await startCaller(bank.args('--list'), { cwd: bank.folder, env: bank.env }).ended
+    expect({ code, err }).toEqual({ code: 20, err: expect.stringContaining('The MCP server answered 401.') })
+    expect(err + host.lines.join('') + host.stderr()).not.toMatch(/token-4711/)
+  })
+})
+
+describe('a server of revision 2026-07-28', () => {
+  it('may ask back within an approved call: the answer goes on with it, and needs no other approval', async () => {
+    bank.words = [process.execPath, fileURLToPath(new URL('gateway-modern-server.mjs', import.meta.url))]
+    await bank.write('hold_seconds: 20')
+    const client = new ClientV2(
+      { name: 'test', version: '1' },
+      { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: { form: {} } } },
+    )
+    client.setRequestHandler('elicitation/create', async () => ({
+      action: 'accept',
+      content: { confirm: true },
+    }))
+    await client.connect(
+      new StdioV2({ command: process.execPath, args: [COMMAND, ...bank.args()], env: bank.env }),
+    )
+    onTestFinished(() => client.close())
+    const deploying = client.callTool({ name: 'deploy', arguments: { env: 'production' } })
+    await on.service.decide(await on.asked(), 'approved')
+    expect(await deploying).toMatchObject({ content: [{ text: 'deployed to production' }] })
+    expect(await bank.requests()).toHaveLength(1)
+    // Made up, without a call that was approved.
+    const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } }
+    const forged = client.callTool({
+      name: 'deploy',
+      arguments: { env: 'production' },
+      inputResponses,
+    } as never)
+    await expect.poll(async () => (await bank.requests()).length).toBe(2)
+    const [{ id = '' } = {}] = await bank.requests()
+    expect((await bank.read(id)).context).toMatchObject({ input_responses: inputResponses })
+    await on.service.decide(id, 'rejected')
+    expect(await forged).toMatchObject({ isError: true })
   })
 })

@@ -81,7 +81,7 @@ function problemsOf(rule: Rule, tools: readonly Tool[]): string[] {
 
 async function readTools(server: readonly string[], gate: Gate): Promise<Tool[]> {
   let link: Link | undefined
-  let ended: string | undefined
+  let [ended, problem]: (string | undefined)[] = []
   const list = createToolList((message) => link?.send(JSON.stringify(message), message))
   try {
     const answered = new Promise<object>((resolve) => {
@@ -91,7 +91,10 @@ async function readTools(server: readonly string[], gate: Gate): Promise<Tool[]>
           if (!list.isAnswer(message) && message.method === undefined && message.id === INITIALIZE.id)
             resolve(message)
         },
-        failed: (id) => void (list.failed(id) || resolve({})),
+        failed(id, sentence) {
+          problem = sentence
+          if (!list.failed(id)) resolve({})
+        },
         ended(sentence) {
           ended = sentence
           list.stop()
@@ -107,6 +110,6 @@ async function readTools(server: readonly string[], gate: Gate): Promise<Tool[]>
   } finally {
     await link?.close()
   }
-  if (list.all().length === 0) throw new Invalid(ended ?? 'the MCP server lists no tools.')
+  if (list.all().length === 0) throw new Invalid(ended ?? problem ?? 'the MCP server lists no tools.')
   return list.all()
 }

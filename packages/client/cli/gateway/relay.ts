@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Invalid } from '../../src/errors.ts'
 import { canonical, type Json } from '../../src/json.ts'
-import { type Message, parseMessage } from '../mcp-message.ts'
+import { type Message, parseMessage, VERSION_KEY, versionIn } from '../mcp-message.ts'
 import { type ClientMessage, readClientMessage, readToolCall, type ToolCall } from './client-message.ts'
 import { type Caller, type Desk, type Question, sentenceIn } from './desk.ts'
 import { type Judgement, judge, type Rulebook } from './judge.ts'
@@ -61,6 +61,8 @@ class Gateway implements Relay {
   readonly #held = new Map<Id, AbortController>()
   /** Approved calls that the server answered with a question to the client, who sends them again with the answer: once each. */
   readonly #continued = new Set<string>()
+  /** The client speaks a revision from 2026-07-28 on, in which every result says of which kind it is. */
+  #isNewer = false
   readonly #tools = createToolList((message) => this.#with.link().send(JSON.stringify(message), message))
 
   constructor(options: RelayOptions) {
@@ -79,6 +81,7 @@ class Gateway implements Relay {
 
   #take(message: ClientMessage): void {
     const { id, method, params } = message
+    this.#isNewer ||= versionIn(params?._meta, VERSION_KEY) !== undefined
     const about: unknown = Object(params).requestId
     if (method === undefined) this.#forward(message)
     else if (id !== undefined && (this.#open.has(id) || this.#held.has(id)))
@@ -248,7 +251,8 @@ class Gateway implements Relay {
   }
 
   #result(id: Id, text: string): void {
-    this.#write({ id, result: { content: [{ type: 'text', text }], isError: true } })
+    const kind = this.#isNewer ? { resultType: 'complete' } : {}
+    this.#write({ id, result: { ...kind, content: [{ type: 'text', text }], isError: true } })
   }
 
   #error(id: Id | null, code: number, message: string): void {
