@@ -1,8 +1,8 @@
-// Types, builds and tries the client for Python from its packed files, each in an empty environment without a network: part of
-// `npm run check`. COUNTERSIGN_PYTHON is a Python with mypy, build, hatchling and cryptography, as .ci/run sets up; without it, a
-// notice.
+// Types and builds the client for Python, and tries it from its packed files in an empty environment without a network: part of
+// `npm run check`. Both files make the same wheel, byte for byte, so that one try is of both. COUNTERSIGN_PYTHON is a Python with
+// mypy, build, hatchling and cryptography, as .ci/run sets up; without it, a notice.
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,35 +70,24 @@ async function tryPackage() {
       join(folder, 'again'),
       join(folder, 'made', sdist),
     ])
+    const [fromWheel, fromSdist] = ['made', 'again'].map((name) => readFileSync(join(folder, name, wheel)))
+    if (!fromWheel.equals(fromSdist)) throw new Error('the source distribution makes another wheel')
     await new Promise((resolve) => service.listen(0, '127.0.0.1', resolve))
     const examples = ['receipt.json', 'jwks.json'].map((name) => join(root, 'examples', name))
     writeFileSync(join(folder, 'try.py'), SCRIPT)
     writeFileSync(join(folder, 'typed.py'), TYPED)
-    for (const [name, file] of [
-      ['wheel', join(folder, 'made', wheel)],
-      ['sdist', join(folder, 'again', wheel)],
-    ]) {
-      const empty = join(folder, name)
-      run(python, ['-m', 'venv', '--without-pip', empty])
-      const own = join(empty, 'bin/python')
-      run(python, ['-m', 'pip', '--python', own, 'install', ...OFFLINE, file])
-      // Not at once: the service answers from this process.
-      const url = `http://127.0.0.1:${service.address().port}`
-      const { stdout } = await promisify(execFile)(own, ['-I', join(folder, 'try.py'), url, ...examples], {
-        timeout: LIMIT_MS,
-      })
-      process.stdout.write(`${name}: ${stdout}`)
-      run(python, [
-        '-m',
-        'mypy',
-        '--strict',
-        '--cache-dir',
-        join(folder, 'mypy'),
-        '--python-executable',
-        own,
-        'typed.py',
-      ])
-    }
+    const empty = join(folder, 'empty')
+    run(python, ['-m', 'venv', '--without-pip', empty])
+    const own = join(empty, 'bin/python')
+    run(python, ['-m', 'pip', '--python', own, 'install', ...OFFLINE, join(folder, 'made', wheel)])
+    // Not at once: the service answers from this process.
+    const url = `http://127.0.0.1:${service.address().port}`
+    const { stdout } = await promisify(execFile)(own, ['-I', join(folder, 'try.py'), url, ...examples], {
+      timeout: LIMIT_MS,
+    })
+    process.stdout.write(stdout)
+    const typed = ['--strict', '--cache-dir', join(folder, 'mypy'), '--python-executable', own, 'typed.py']
+    run(python, ['-m', 'mypy', ...typed])
   } finally {
     service.close()
     rmSync(folder, { recursive: true, force: true })

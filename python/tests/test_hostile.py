@@ -52,7 +52,8 @@ def act():
     if "hang" in sys.argv: sys.stdin.read()
 cs = Countersign(sys.argv[1], sys.argv[2])
 try:
-    cs.guard(act, action="Act", for_=("run", "call"))()
+    if "ask" in sys.argv: cs.ask("Act", {"arguments": []}, for_=("run", "call"))
+    else: cs.guard(act, action="Act", for_=("run", "call"))()
 except CountersignError as error:
     print(type(error).__name__, error.sentence)
 """
@@ -185,7 +186,7 @@ class Guarded(Hostile):
             argv = [sys.executable, "-c", AGENT, NETWORK, self.key, *more]
             return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-        first = agent()
+        first = agent("ask")
         id = self.asked()
         self.waiting()
         first.send_signal(signal.SIGKILL)
