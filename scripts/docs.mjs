@@ -9,7 +9,11 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const pages = {
   'docs/errors.md': { errors: errors() },
   'docs/configuration.md': { settings: settings() },
-  'docs/agents.md': { 'agents/plain.ts': example('agents/plain.ts', 'ts') },
+  'docs/agents.md': {
+    'agents/plain.ts': example('agents/plain.ts', 'ts'),
+    'agents/langgraph_interrupt.py': example('agents/langgraph_interrupt.py', 'python'),
+    'agents/github-actions/deploy.yml': example('agents/github-actions/deploy.yml', 'yaml'),
+  },
   'docs/api.md': { 'agent.ts': example('agent.ts', 'ts') },
   'docs/callbacks.md': {
     'receiver.ts': example('receiver.ts', 'ts'),

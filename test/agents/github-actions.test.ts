@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,7 +59,8 @@ describe.skipIf(!hasPython)('the workflow in examples/agents/github-actions', ()
     await chmod(join(folder, 'deploy.sh'), 0o755)
     const git = (...args: string[]) => execFileSync('git', ['-C', folder, ...args], { stdio: 'pipe' })
     git('init')
-    git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '--allow-empty', '-m', 'release')
+    git('add', 'deploy.sh')
+    git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-m', 'release')
     const [step] = action.runs.steps
     const inputs: Record<string, string> = { ...used.with, url: service.url, key }
     const filled = Object.entries(step.env).map(([name, text]) => [
@@ -94,6 +96,10 @@ describe.skipIf(!hasPython)('the workflow in examples/agents/github-actions', ()
           const told = { cwd: folder, env: { ...env, GITHUB_RUN_ATTEMPT: attempt } }
           execFile('bash', shell, told, (error, out, log) => resolve({ code: error?.code ?? 0, out, log }))
         }),
+      async whole(id: string): Promise<unknown> {
+        const headers = { Authorization: `Bearer ${key}` }
+        return (await fetch(`${service.url}/api/v1/approvals/${id}`, { headers })).json()
+      },
       async asked(many = 1) {
         await expect.poll(async () => (await service.requestsOf(key)).length, { interval: 100 }).toBe(many)
         const [newest] = await service.requestsOf(key)
@@ -112,6 +118,15 @@ describe.skipIf(!hasPython)('the workflow in examples/agents/github-actions', ()
     const job = await startJob('env | grep -E "^(APPROVAL|DEPLOY)"; echo "deployed $1"; exit 7')
     const ended = job.run()
     const { id, action } = await job.asked()
+    const sha256 = createHash('sha256').update('release 4.2').digest('hex')
+    const context = {
+      command: used.with.run,
+      commit: expect.stringMatching(/^[0-9a-f]{40}$/),
+      changed_since: {},
+      files: { 'dist/app.tar.gz': sha256 },
+      job: 'https://github.example.com/acme/shop/actions/runs/1',
+    }
+    expect(await job.whole(id)).toMatchObject({ context })
     expect(action).toBe(`Run ${used.with.run}`)
     await service.decide(id, 'approved')
     const url = `${service.url}/a/${id}`
@@ -124,24 +139,27 @@ describe.skipIf(!hasPython)('the workflow in examples/agents/github-actions', ()
     expect(await job.left('summary')).toBe(`[Decision](${url})\n`)
   })
 
-  it('deploys nothing where a file changed after the ask, and asks anew in the next attempt', async () => {
-    const job = await startJob('echo deployed')
-    const first = job.run()
-    const { id } = await job.asked()
-    await job.inFolder('dist/app.tar.gz', 'something else')
-    await service.decide(id, 'approved')
-    const refused = await first
-    expect(refused).toMatchObject({ code: 1, log: expect.stringMatching(/^::error::.*a file changed/) })
-    expect(refused.out).not.toContain('deployed')
-    const second = job.run('2')
-    await service.decide((await job.asked(2)).id, 'rejected', 'Not\ntoday: 100%')
-    expect(await second).toMatchObject({
-      code: 1,
-      log: expect.stringMatching(
-        /^::error::Not done: a person rejected this and wrote "Not\\ntoday: 100%25"\..*\n$/,
-      ),
-    })
-  })
+  it.each(['dist/app.tar.gz', 'deploy.sh'])(
+    'deploys nothing where %s changed after the ask, and asks anew in the next attempt',
+    async (file) => {
+      const job = await startJob('echo deployed')
+      const first = job.run()
+      const { id } = await job.asked()
+      await job.inFolder(file, 'something else')
+      await service.decide(id, 'approved')
+      const refused = await first
+      expect(refused).toMatchObject({ code: 1, log: expect.stringMatching(/^::error::.*a file changed/) })
+      expect(refused.out).not.toContain('deployed')
+      const second = job.run('2')
+      await service.decide((await job.asked(2)).id, 'rejected', 'Not\ntoday: 100%')
+      expect(await second).toMatchObject({
+        code: 1,
+        log: expect.stringMatching(
+          /^::error::Not done: a person rejected this and wrote "Not\\ntoday: 100%25"\..*\n$/,
+        ),
+      })
+    },
+  )
 
   const linter = process.env.ACTIONLINT ?? ''
   it.skipIf(!linter)('is what actionlint accepts', () => {

@@ -15,14 +15,23 @@ job = f"{env['GITHUB_SERVER_URL']}/{env['GITHUB_REPOSITORY']}/actions/runs/{env[
 within = float(env["APPROVAL_WITHIN"])
 
 
+def git(*arguments: str) -> str:
+    return subprocess.check_output(["git", *arguments], text=True)
+
+
+def sha256(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
 def facts() -> Dict[str, Any]:
     """What is about to run; equal in every attempt, so that a job that is run again joins the request that still waits."""
-    files = env["APPROVAL_FILES"].split("\n")
+    changed = [path for path in git("diff", "--name-only", "-z", "HEAD").split("\0") if path]
     return {
         "command": env["APPROVAL_RUN"],
-        "commit": subprocess.check_output(["git", "rev-parse", "HEAD"], text=True).strip(),
+        "commit": git("rev-parse", "HEAD").strip(),
+        "changed_since": {path: sha256(path) if Path(path).is_file() else "no file" for path in changed},
+        "files": {path: sha256(path) for path in env["APPROVAL_FILES"].split("\n") if path},
         "job": job,
-        "files": {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in files if name},
     }
 
 
@@ -47,7 +56,8 @@ try:
         action=lambda what: f"Run {what['command'].strip()[:400]}",
         for_=(f"{job} {env['GITHUB_RUN_ATTEMPT']}", f"{env['GITHUB_JOB']} {env['GITHUB_ACTION']}"),
         context=lambda what: what,
-        fields={"reuse": "open"},
+        fields={"reuse": "open", "use_within_seconds": 3600},
+        ttl_seconds=86400,
         within_seconds=within,
         on_asked=asked,
     )(facts())
