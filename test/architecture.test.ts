@@ -76,7 +76,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^webauthn-page\/kit\//,
-    may: /^(webauthn-page\/kit\/|src\/domain\/(cut-text|precedent-words|search|text|text-check|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(cut-text|precedent-words|search|text|text-check|text-direction|text-scripts|request|bootstrap|attachment|image)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {

@@ -29,23 +29,6 @@ export const ATTACHMENT_NAME_LENGTH = 200
 /** Bytes of attachments that the requests of one API key may bring within a day. */
 export const ATTACHED_A_DAY = 256 * 1024 * 1024
 
-type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
-
-/** Latin-1. SVG is none of them: it can hold scripts. */
-const SIGNATURES: readonly (readonly [start: string, ImageType])[] = [
-  ['\x89PNG\r\n\x1a\n', 'image/png'],
-  ['\xff\xd8\xff', 'image/jpeg'],
-  ['GIF87a', 'image/gif'],
-  ['GIF89a', 'image/gif'],
-]
-
-/** Returns the type of a picture by its first bytes; undefined for everything else. */
-export function imageType(bytes: Uint8Array): ImageType | undefined {
-  const head = String.fromCharCode(...bytes.subarray(0, 12))
-  if (head.startsWith('RIFF') && head.endsWith('WEBP')) return 'image/webp'
-  return SIGNATURES.find(([start]) => head.startsWith(start))?.[1]
-}
-
 /** Marks that this person fetched that attachment, as the request keeps it. */
 export function openedMark(index: number, approver: string): string {
   return `${index}:${approver}`

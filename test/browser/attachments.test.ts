@@ -1,5 +1,7 @@
+import { crc32, deflateSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { alter } from '../support/caller.ts'
 import { ask, obtainKey, readRequest, type SignedIn, useServiceSuite } from '../support/service-suite.ts'
 
 /** 2 × 1 pixels. */
@@ -15,6 +17,24 @@ const ATTACHMENTS = [
   { name: 'plan.png', base64: PNG },
   { name: 'model.bin', base64: 'AAEC' },
 ]
+
+/** A whole PNG of 20,000 × 20,000 pixels in one bit each: 50 kB that a browser draws in 1.6 GB. */
+function bomb(): Buffer {
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(20_000, 0)
+  header.writeUInt32BE(20_000, 4)
+  header[8] = 1
+  const part = (name: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(name), data])
+    const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)]
+    length.writeUInt32BE(data.length)
+    check.writeUInt32BE(crc32(body))
+    return Buffer.concat([length, body, check])
+  }
+  const rows = deflateSync(Buffer.alloc(20_000 * 2501))
+  const start = Buffer.from('89504e470d0a1a0a', 'hex')
+  return Buffer.concat([start, part('IHDR', header), part('IDAT', rows), part('IEND', Buffer.of())])
+}
 
 describeInBrowser('attachments on the page', () => {
   const suite = useServiceSuite()
@@ -152,6 +172,23 @@ describeInBrowser('attachments on the page', () => {
     await dialog.getByRole('heading', { name: 'Approved: 2 requests' }).waitFor()
     const { decision } = await readRequest(suite.service(), rawKey, id)
     expect(openedIn(Object(decision).intent)).toEqual([true, false])
+  })
+
+  it('draws no picture that would take gigabytes, also not of a request that was made before that was looked at', async () => {
+    const { owner, id } = await asked({
+      attachments: [{ name: 'bomb.png', base64: bomb().toString('base64') }],
+    })
+    const { page } = owner
+    const one = page.locator('.attachment')
+    await page.goto(`/a/${id}`)
+    await one.locator('summary').click()
+    await one.getByRole('button', { name: 'Download' }).waitFor()
+    expect(await one.innerText()).toContain('SHA-256')
+    await alter(suite.service(), 'requests', id, { 'attachments.0.kind': 'image' })
+    await page.reload()
+    await one.locator('summary').click()
+    await one.getByText('This image cannot be shown. Download it').waitFor()
+    expect(await one.locator('img').count()).toBe(0)
   })
 
   it('keeps a browser responsive with the most hostile text', async () => {

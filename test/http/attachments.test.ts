@@ -4,7 +4,7 @@ import { eraseRequest } from '../../src/flow/erase/erase-requests.ts'
 import { cleanUp } from '../../src/jobs/clean-up.ts'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
-import { stored } from '../support/caller.ts'
+import { alter, stored } from '../support/caller.ts'
 import { clockOf } from '../support/clock.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { holding } from '../support/holding.ts'
@@ -19,7 +19,10 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const PNG = Buffer.from('89504e470d0a1a0a0000', 'hex')
+/** 2 × 1 pixels, without any. */
+const PNG = Buffer.from('89504e470d0a1a0a0000000d494844520000000200000001', 'hex')
+/** 60,000 × 60,000. */
+const BOMB = Buffer.from('89504e470d0a1a0a0000000d494844520000ea600000ea60', 'hex')
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex')
 const base64 = (content: Buffer) => content.toString('base64')
 
@@ -70,6 +73,12 @@ describe('attachments of a request', () => {
     ['base64url', [{ name: 'x', base64: '-_-_' }], 'attachments.0.base64', 'with padding'],
     ['an unknown type', [{ name: 'x', text: '', type: 'html' }], 'attachments.0.type', 'must be one of'],
     ['SVG as an image', [{ ...FILE, type: 'image' }], 'attachments.0.type', 'PNG'],
+    [
+      'an image of too many pixels',
+      [{ name: 'x', base64: base64(BOMB), type: 'image' }],
+      'attachments.0.type',
+      '20 million',
+    ],
     ['a diff without base', [{ ...BEFORE, type: 'diff' }], 'attachments.0.type', 'with base'],
     ['bytes as text', [{ ...IMAGE, type: 'text' }], 'attachments.0.type', 'text'],
     ['itself as base', [{ ...AFTER, name: 'a.txt' }], 'attachments.0.base', 'name of an attachment'],
@@ -105,7 +114,7 @@ describe('attachments of a request', () => {
     expect((await review(body.id)).attachments).toEqual([
       { name: 'a.txt', kind: 'text', sha256: sha256(BEFORE.text), bytes: 7, opened: false },
       { name: 'b.txt', kind: 'diff', sha256: sha256(AFTER.text), bytes: 7, base: 'a.txt', opened: false },
-      { name: 'plan.png', kind: 'image', sha256: sha256(PNG), bytes: 10, opened: false },
+      { name: 'plan.png', kind: 'image', sha256: sha256(PNG), bytes: 24, opened: false },
       { name: 'x.svg', kind: 'file', sha256: sha256('<svg onload="x()"/>'), bytes: 19, opened: false },
       { name: 'large', kind: 'text', sha256: sha256(large.text), bytes: 100 * 1024, opened: false },
       { name: 'no', kind: 'file', sha256: sha256(''), bytes: 0, opened: false },
@@ -116,6 +125,14 @@ describe('attachments of a request', () => {
     }))
     expect((await create({ attachments: four })).status).toBe(201)
     expect(await review((await create({})).body.id)).not.toHaveProperty('attachments')
+  })
+
+  it('that would freeze a page are files (T44), also of a request that was made before that was looked at', async () => {
+    const id = await ask(setting, { attachments: [{ name: 'bomb.png', base64: base64(BOMB) }] })
+    expect((await review(id)).attachments).toMatchObject([{ kind: 'file' }])
+    await alter(service, 'requests', id, { 'attachments.0.kind': 'image' })
+    const { status, headers } = await bytesOf(id, 0)
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/octet-stream'])
   })
 
   it('are listed at the request, and counted in the inbox', async () => {

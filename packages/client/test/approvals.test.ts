@@ -166,7 +166,10 @@ describe('what runs is what was approved', () => {
 describe('attachments', () => {
   /** A file on the disk that the guarded function writes, and a picture of it. */
   function writer() {
-    const disk = { now: 'replicas: 2\n', picture: Buffer.from('89504e470d0a1a0a0000ff', 'hex') }
+    const disk = {
+      now: 'replicas: 2\n',
+      picture: Buffer.from('89504e470d0a1a0a0000000d494844520000000200000001ff', 'hex'),
+    }
     const written: string[] = []
     const write = on.client().guard((_path: string, text: string) => void written.push(text), {
       action: (path) => `Write ${path}`,
@@ -188,14 +191,14 @@ describe('attachments', () => {
     expect(await listed(id)).toEqual([
       { name: 'today', kind: 'text', sha256: hash(disk.now), bytes: 12 },
       { name: 'config.yaml', kind: 'diff', sha256: hash('replicas: 20 ü\n'), bytes: 16, base: 'today' },
-      { name: 'plan.png', kind: 'image', sha256: hash(disk.picture), bytes: 11 },
+      { name: 'plan.png', kind: 'image', sha256: hash(disk.picture), bytes: 25 },
     ])
     // The bytes were copied, and are read anew for the use.
-    disk.picture[10] = 0
+    disk.picture[24] = 0
     await on.service.decide(id, 'approved')
     await expect(first).rejects.toMatchObject({ name: 'Mismatch', id, field: 'attachments_sha256' })
     expect(written).toEqual([])
-    disk.picture[10] = 0xff
+    disk.picture[24] = 0xff
     // The same call again: nobody is asked, and the approval is still there.
     await write()
     expect([written, await on.service.requestsOf(on.key)]).toMatchObject([

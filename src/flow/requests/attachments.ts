@@ -4,10 +4,10 @@ import {
   ATTACHMENT_BYTES,
   type AttachmentFacts,
   type AttachmentKind,
-  imageType,
   openedMark,
 } from '../../domain/attachment.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
+import { imageType } from '../../domain/image.ts'
 import type { User } from '../../domain/user.ts'
 import { fromBase64 } from '../../signing/base64.ts'
 import { sha256Hex } from '../../signing/digest.ts'
@@ -87,7 +87,7 @@ function kindOf({ type, text, base }: AttachmentInput, index: number, content: B
 const WRONG_TYPE: Record<Exclude<AttachmentKind, 'file'>, string> = {
   text: 'is for content in text, without base',
   diff: 'is for content in text, with base',
-  image: 'is for a PNG, JPEG, GIF or WebP image in base64',
+  image: 'is for a PNG, JPEG, GIF or WebP image in base64, of at most 20 million pixels and 16,384 on a side',
 }
 
 function baseOf(

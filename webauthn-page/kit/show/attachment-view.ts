@@ -1,4 +1,4 @@
-import { imageType } from '../../../src/domain/attachment.ts'
+import { imageType } from '../../../src/domain/image.ts'
 import { visibleString, visibleText } from '../../../src/domain/text.ts'
 import { directions } from '../../../src/domain/text-direction.ts'
 import { toBase64 } from '../../../src/signing/base64.ts'
@@ -81,11 +81,13 @@ function decode(content: Uint8Array): string {
 
 /** By a data address of the checked bytes: what is drawn is what was hashed. */
 function picture(content: Uint8Array): HTMLElement {
-  const source = `data:${imageType(content)};base64,${toBase64(content)}`
+  const unshown = p('This image cannot be shown. Download it to look at it.')
+  const type = imageType(content)
+  // Of a request that was made before its size was looked at.
+  if (type === undefined) return unshown
+  const source = `data:${type};base64,${toBase64(content)}`
   const image = el('img', { class: 'attachment-image', src: source, alt: 'Image supplied by the caller' })
-  image.addEventListener('error', () =>
-    image.replaceWith(p('Your browser cannot show this image. Download it to look at it.')),
-  )
+  image.addEventListener('error', () => image.replaceWith(unshown))
   return image
 }
 
