@@ -22,7 +22,7 @@ const PER_KEY = 8
 const COUNT_MS = 3_000
 const LOOK_MS = 20
 /** Connections opened at once: fewer than a listening socket holds back for its process. */
-const OPENED_AT_ONCE = 250
+const OPENED_AT_ONCE = process.argv[3] === 'mcp' ? 50 : 250
 const FEW = 1_000
 const GOALS = { ms: 500, mb: 300 }
 /** A wait, a stream of events, and a call of an MCP tool that waits. */

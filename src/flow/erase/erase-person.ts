@@ -4,7 +4,7 @@ import { isId } from '../../domain/identifier.ts'
 import { cardSubjectOf, ERASED } from '../../domain/request.ts'
 import { tombstoneAddress, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import { resetPerson } from '../joining/invite-user.ts'
+import { resetFound } from '../joining/invite-user.ts'
 import { removeFromAccounts } from '../joining/members.ts'
 import { emptyAccount } from '../joining/take-over.ts'
 import { changeFresh, drawUserHandle, personAudit } from '../people/person.ts'
@@ -127,13 +127,13 @@ async function traced(deps: FlowDeps, user: User) {
 /** Takes away what lets the person in, their memberships and both names. The identities are noted first: a reset forgets them. */
 async function takeAway(deps: FlowDeps, found: User, actor: AuditActor): Promise<User> {
   const { id, account_id } = found
-  if (found.erased_at === undefined) {
-    await changeFresh(deps.users, id, async (user) => ({
-      fields: { erasing: { ...user.erasing, chat: await identitiesOf(deps, user) } },
-      audit: [],
-    }))
-    await resetPerson(deps, found, actor)
-  }
+  // Another command may have erased them meanwhile.
+  const user = await changeFresh(deps.users, id, async (person) =>
+    person.erased_at !== undefined
+      ? undefined
+      : { fields: { erasing: { ...person.erasing, chat: await identitiesOf(deps, person) } }, audit: [] },
+  )
+  if (user.erased_at === undefined) await resetFound(deps, user, actor)
   await removeFromAccounts(deps, found, actor)
   await changeFresh(deps.accounts, account_id, ({ name }) =>
     name === ERASED ? undefined : { fields: { name: ERASED }, audit: [] },
@@ -189,10 +189,9 @@ async function redraw(deps: FlowDeps, { id, erasing, erased_at }: User): Promise
     await deps.cards.redraw({ requestIds: [...new Set(requestIds)] }, deps.clock.now())
   }
   await deps.cards.redraw({ userId: id }, deps.clock.now())
-  await changeFresh(deps.users, id, ({ erasing: { chat } = { chat: [] } }) => ({
-    fields: { erasing: { chat, redrawn: true as const } },
-    audit: [],
-  }))
+  await changeFresh(deps.users, id, ({ erasing: { chat } = { chat: [] }, erased_at: at }) =>
+    at === undefined ? { fields: { erasing: { chat, redrawn: true as const } }, audit: [] } : undefined,
+  )
 }
 
 /** Erases what the steps before still needed: the account's places in chat, the trail's records, and the address. */

@@ -72,6 +72,11 @@ export async function resetPerson(
   const email = normaliseEmail(input.email)
   const found = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (found === undefined) throw refusal('not_found')
+  return resetFound(deps, found, actor)
+}
+
+/** As `resetPerson`, for whoever has this id: the address may have gone to somebody else. */
+export async function resetFound(deps: FlowDeps, found: User, actor: AuditActor): Promise<ResetPerson> {
   // Links first: one that stays open would give a factor again.
   const links = await deps.enrollments.revokeOpen('invite', { user_id: found.id })
   let before = found

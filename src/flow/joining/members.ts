@@ -87,7 +87,7 @@ export async function removeMember(
   await endInvitation(deps, who.user.account_id, about.userId)
 }
 
-/** As `removeMember`, by the operator: from every account that has, or has invited, the person. */
+/** As `removeMember`, by the operator: from every account that still has, or has invited, the person. */
 export async function removeFromAccounts(
   deps: PeopleDeps,
   person: Pick<User, 'id' | 'account_id'>,
@@ -96,7 +96,7 @@ export async function removeFromAccounts(
   for (const { id } of await deps.accounts.ofPerson(person.id)) {
     if (id === person.account_id) continue
     const about = { accountId: id, userId: person.id }
-    await changeMember(deps, about, actor, () => ({ type: 'member.removed' }))
+    await unlessGone(changeMember(deps, about, actor, () => ({ type: 'member.removed' })))
   }
 }
 
@@ -207,11 +207,7 @@ export async function leaveAccount(deps: PeopleDeps, accountId: string, who: Ans
 
 /** Accepts the invitation by whose link the person enrolled; does nothing if it was taken back meanwhile. */
 export async function joinByEnrolling(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
-  try {
-    await join(deps, accountId, who)
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
-  }
+  await unlessGone(join(deps, accountId, who))
 }
 
 async function answer(
@@ -243,4 +239,13 @@ export function memberAudit(
   const early = state === 'invited' && (type === 'member.changed' || type === 'member.removed')
   const detail = { role, ...(early ? { invited: true } : {}) }
   return personAudit(deps, type, { id: user_id, account_id: account.id }, { actor, detail })
+}
+
+/** Ignores `not_found`, which means that another process ended the same thing at that moment. */
+export async function unlessGone(ending: Promise<unknown>): Promise<void> {
+  try {
+    await ending
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
+  }
 }

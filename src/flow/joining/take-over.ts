@@ -1,7 +1,6 @@
 import type { Account } from '../../domain/account.ts'
 import type { AuditActor } from '../../domain/audit.ts'
 import type { ChatPlatform } from '../../domain/chat.ts'
-import { Refusal } from '../../domain/errors.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import type { User } from '../../domain/user.ts'
 import { channelAudit, leaveInstallation } from '../chat/connect-account.ts'
@@ -10,7 +9,7 @@ import { revokeApiKey } from '../keys/manage-api-keys.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
 import { withdraw } from '../requests/cancel-request.ts'
 import { deleteWebhook } from '../webhooks/manage-webhooks.ts'
-import { memberAudit } from './members.ts'
+import { memberAudit, unlessGone } from './members.ts'
 
 /** Requests withdrawn at a time. */
 const BATCH = 100
@@ -63,15 +62,6 @@ async function withdrawAll(deps: FlowDeps, api_key_id: string, actor: AuditActor
     const waiting = await deps.requests.list({ api_key_id, status: 'pending', limit: BATCH })
     await Promise.all(waiting.map((request) => withdraw(deps, request, actor)))
     if (waiting.length < BATCH) return
-  }
-}
-
-/** Ignores `not_found`, which means that another process ended the same thing at that moment. */
-async function unlessGone(ending: Promise<unknown>): Promise<void> {
-  try {
-    await ending
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
   }
 }
 

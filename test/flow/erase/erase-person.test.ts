@@ -187,3 +187,32 @@ it('who enrols again while they are being erased is erased by the next call', as
   expect(await deps.users.find(user.id)).toMatchObject({ passkeys: [], name: '[erased]' })
   await expectNowhere(['back@example.com', user.passkeys[0]?.credential_id ?? expect.unreachable()])
 })
+
+it('erased thrice at once, a person is erased, and every call says so', async () => {
+  const { deps } = service.composition
+  const boss = await setUpOwner(service, 'boss-of-thrice@example.com')
+  const person = await newMember(service, boss.owner, 'thrice@example.com')
+  const user = (await deps.users.find(person.userId)) ?? expect.unreachable()
+  const all = await Promise.all(Array.from({ length: 3 }, () => erasePerson(deps, user.email, CLI)))
+  for (const done of all) expect(done).toMatchObject({ user: { id: user.id } })
+  await erase(user.id)
+
+  // Another command erases them between the look-up and the first write, and the address goes to somebody else.
+  const next = await newMember(service, boss.owner, 'thrice@example.com')
+  let meanwhile: Promise<unknown> | undefined
+  const users = {
+    ...deps.users,
+    async find(id: string) {
+      meanwhile ??= erase(next.userId).then(() => newMember(service, boss.owner, 'thrice@example.com'))
+      await meanwhile
+      return deps.users.find(id)
+    },
+  }
+  expect(await erasePerson({ ...deps, users }, 'thrice@example.com', CLI)).toMatchObject({
+    user: { id: next.userId, erased_at: expect.any(Date), name: '[erased]' },
+    left: { requests: 0, cards: 0, deliveries: 0 },
+  })
+  expect((await deps.users.find(next.userId))?.erasing ?? null).toBeNull()
+  const heir = await deps.users.findByEmail('thrice@example.com')
+  expect([heir?.id === next.userId, heir?.passkeys.length]).toEqual([false, 1])
+})
