@@ -6,7 +6,7 @@ import { type StoreChild, spawnStore } from './store-child.ts'
 import { temporaryDirectory } from './support.ts'
 
 /** Each kills at another moment; `TEST_SIZE=full` tries more of them. */
-const ROUNDS = process.env.TEST_SIZE === 'full' ? 24 : 8
+const ROUNDS = process.env.TEST_SIZE === 'full' ? 24 : 6
 const WRITERS = 12
 
 interface Item {

@@ -136,8 +136,10 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
   })
 
   it('notices by itself that the request ran out', async () => {
+    await page().clock.install()
     await open()
     state().one = { ...state().one, status: 'expired' }
+    await page().clock.runFor(5500)
     await page().getByRole('heading', { name: 'Expired' }).waitFor()
   })
 
@@ -157,15 +159,18 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
   })
 
   it('lists what waits in the inbox, which says nothing of it otherwise', async () => {
+    await page().clock.install()
     await page().goto('/')
     await page().getByRole('heading', { name: 'Pending requests' }).waitFor()
     expect(await page().getByRole('heading', { name: 'Requests for an API key' }).isVisible()).toBe(false)
     state().waiting = [sampleConsent()]
+    await page().clock.runFor(5500)
     const link = page().getByRole('link', { name: 'Review', description: 'Release agent' })
     await link.waitFor()
     expect(await link.getAttribute('href')).toBe(PATH)
     expect(await page().locator('#announcements').innerText()).toBe('An agent asks for an API key')
     state().waiting = []
+    await page().clock.runFor(5500)
     await link.waitFor({ state: 'hidden' })
   })
 

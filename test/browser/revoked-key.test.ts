@@ -4,7 +4,6 @@ import { axeViolations, describeInBrowser, overflow } from '../support/browser.t
 import { batchArea } from '../support/page-batch-answers.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
-import { patienceFor } from '../support/patience.ts'
 
 const SENTENCE =
   'Careful: This API key was revoked after it made the request. Reject the request unless you know that it should still be carried out.'
@@ -19,10 +18,12 @@ describeInBrowser('a request of a key that was revoked since', () => {
     const { page } = await suite.visit()
     const { state } = suite.server()
     state.pending = [samplePending(), samplePending({ id: 'req_2', action: 'Send the newsletter' })]
+    await page.clock.install()
     await page.goto('/')
     await page.locator('.inbox-row').nth(1).waitFor()
     expect(await page.getByText('Key revoked').count()).toBe(0)
     state.pending = [samplePending(), samplePending({ id: 'req_2', requested_by: LOST })]
+    await page.clock.runFor(5500)
     await page.getByText('Key revoked').waitFor()
     expect(await page.locator('.inbox-row').nth(1).innerText()).toContain('Key revoked')
     expect(await axeViolations(page)).toEqual([])
@@ -33,11 +34,14 @@ describeInBrowser('a request of a key that was revoked since', () => {
   it('is marked on its own page while one writes a comment, which stays', async () => {
     const { page } = await suite.visit()
     const { state } = suite.server()
+    await page.clock.install()
     await page.goto(`/a/${sampleReview().id}`)
     const comment = page.getByRole('textbox', { name: /^Comment/ })
     await page.getByText('Add a comment').click()
     await comment.fill('Looks right')
     state.review = { ...sampleReview(), ...state.review, requested_by: LOST }
+    // The page looks every four seconds.
+    await page.clock.runFor(4500)
     await warnings(page).waitFor()
     expect(await page.locator('.request-head').innerText()).toContain(SENTENCE)
     expect(await page.locator('#announcements').innerText()).toContain(
@@ -46,9 +50,11 @@ describeInBrowser('a request of a key that was revoked since', () => {
     expect(await comment.inputValue()).toBe('Looks right')
     expect(await page.evaluate('document.activeElement.tagName')).toBe('TEXTAREA')
     const looks = () => suite.server().calls.filter((call) => call.endsWith('/review')).length
-    const before = looks()
-    // The page looks every four seconds.
-    await expect.poll(looks, { timeout: patienceFor(8_000) }).toBeGreaterThan(before + 1)
+    for (let more = 0; more < 2; more += 1) {
+      const before = looks()
+      await page.clock.runFor(4500)
+      await expect.poll(looks).toBeGreaterThan(before)
+    }
     expect(await warnings(page).count()).toBe(1)
   })
 

@@ -25,7 +25,8 @@ async function open(): Promise<{ response: Response; events: EventStream; client
     accept = resolve
   })
   const client = connect(port, '127.0.0.1')
-  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  // Closed after the answer: else it would be kept for five seconds.
+  client.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   return { ...(await opened), client }
 }
 
