@@ -31,8 +31,9 @@ async function settled(worker: Worker): Promise<void> {
   )
 }
 
-describe('losing jobs costs time and no duty', () => {
-  it('does every duty when the whole collection is dropped again and again in mid-run', async () => {
+/** What becomes of jobs, and of the duties nevertheless. */
+const LOSSES: Record<string, () => Promise<void>> = {
+  async 'does every duty when the whole collection is dropped again and again in mid-run'() {
     const { worker, receiver } = await setUp()
     const duties = await leaveDuties(worker, receiver, 7_000)
     await worker.start()
@@ -43,18 +44,16 @@ describe('losing jobs costs time and no duty', () => {
     console.info(`jobs dropped twice: all done ${await duties.done(LATE_MS)} s after they were due`)
     await settled(worker)
     expect((await worker.stored('jobs').indexes()).map(({ name }) => name)).toContain('next_job')
-  })
-
-  it('does every duty when a clock that was wrong once has put all jobs a day ahead', async () => {
+  },
+  async 'does every duty when a clock that was wrong once has put all jobs a day ahead'() {
     const { worker, receiver } = await setUp()
     const duties = await leaveDuties(worker, receiver, 7_000)
     await worker.start()
     await settled(worker)
     await worker.stored('jobs').updateMany({}, { $set: { nextRunAt: new Date(Date.now() + 86_400_000) } })
     console.info(`jobs a day ahead: all done ${await duties.done(LATE_MS)} s after they were due`)
-  })
-
-  it('does every duty while no job can be stored', async () => {
+  },
+  async 'does every duty while no job can be stored'() {
     const { worker, receiver } = await setUp()
     const duties = await leaveDuties(worker, receiver, 4_000)
     // All jobs have one name, so only one of them still fits in.
@@ -64,9 +63,8 @@ describe('losing jobs costs time and no duty', () => {
     expect(worker.logged.filter(({ level }) => level === 'warn').length).toBeGreaterThan(0)
     await worker.stored('jobs').dropIndex('name_1')
     await settled(worker)
-  })
-
-  it('goes on when the store was away for a while, without an unhandled rejection', async () => {
+  },
+  async 'goes on when the store was away for a while, without an unhandled rejection'() {
     const gate = await openGate(inject('storeUri'))
     onTestFinished(() => gate.close())
     const { worker: observer, receiver } = await setUp()
@@ -90,6 +88,27 @@ describe('losing jobs costs time and no duty', () => {
     await gate.open()
     console.info(`store away 3 s beyond: all done ${await duties.done(LATE_MS)} s after they were due`)
     await settled(observer)
+  },
+  async 'does what is due once, with two processes at it'() {
+    const { worker: one, receiver } = await setUp()
+    const two = await useWorker({ beside: one })
+    const duties = await leaveDuties(one, receiver, 3_000)
+    await Promise.all([one.start(), two.start()])
+    console.info(`two processes: all done ${await duties.done(LATE_MS)} s after they were due`)
+    await settled(one)
+    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(6), PATIENCE_MS)
+  },
+}
+
+describe('losing jobs costs time and no duty', () => {
+  // All at once: they wait for the clock, and not for each other.
+  it(Object.keys(LOSSES).join('; '), async () => {
+    const ends = await Promise.allSettled(Object.values(LOSSES).map((lose) => lose()))
+    const failed = Object.keys(LOSSES).flatMap((what, at) => {
+      const end = ends[at]
+      return end?.status === 'rejected' ? [[what, end.reason]] : []
+    })
+    expect(failed).toEqual([])
   })
 
   it('leaves a job to the process that took it while its sweep was run for it', async () => {
@@ -112,16 +131,6 @@ describe('losing jobs costs time and no duty', () => {
     await run({ ...idle, run: taken })
     const locks = await jobs.find({}).sort({ 'data.sweep': 1 }).toArray()
     expect(locks.map((job) => job.lockedAt)).toEqual([null, lockedAt, null, null, null, null])
-  })
-
-  it('does what is due once, with two processes at it', async () => {
-    const { worker: one, receiver } = await setUp()
-    const two = await useWorker({ beside: one })
-    const duties = await leaveDuties(one, receiver, 3_000)
-    await Promise.all([one.start(), two.start()])
-    console.info(`two processes: all done ${await duties.done(LATE_MS)} s after they were due`)
-    await settled(one)
-    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(6), PATIENCE_MS)
   })
 })
 

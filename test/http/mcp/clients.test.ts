@@ -5,15 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { z } from 'zod'
 import { parseJson } from '../../../src/domain/parse-json.ts'
 import { WAITS_EACH } from '../../../src/http/slots.ts'
-import {
-  lapse,
-  makeDue,
-  newCaller,
-  type SendOptions,
-  send,
-  stored,
-  type TestCaller,
-} from '../../support/caller.ts'
+import { lapse, newCaller, type SendOptions, send, stored, type TestCaller } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
@@ -372,7 +364,6 @@ describe('one call', () => {
   it('a dry run says that no human was asked', async () => {
     const call = await NEW(await newCaller(service, { sandbox: true }))
     const { request_id } = await call('request_approval', { ...PAY, wait_seconds: 0 })
-    await makeDue(service, String(request_id))
     const dry = { request_id, sandbox: true, next: expect.stringMatching(/^Dry run: no human was asked/) }
     expect(await call('wait_for_decision', { request_id })).toMatchObject({ ...dry, status: 'approved' })
     const used = await call('consume_approval', { request_id, ...PAY })
