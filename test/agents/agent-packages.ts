@@ -43,7 +43,13 @@ export async function agentPackages(): Promise<string | undefined> {
 async function install(partly: string, folder: string): Promise<boolean> {
   try {
     for (const name of FILES) await copyFile(packagePath(`examples/agents/${name}`), join(partly, name))
-    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=1']
+    const flags = [
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--fetch-retries=1',
+      '--fetch-retry-mintimeout=1000',
+    ]
     const npm = spawn('npm', ['ci', ...flags], { cwd: partly, stdio: 'ignore', timeout: INSTALL_MS })
     const [code] = await once(npm, 'close')
     if (code === 0) await rename(partly, folder)

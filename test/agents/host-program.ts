@@ -32,8 +32,9 @@ export function startHostProgram(
   env: Record<string, string> = {},
 ): HostProgram {
   const [program = '', ...args] = command
-  const own = { PATH: process.env.PATH, HOME: process.env.HOME }
-  const child = spawn(program, args, { env: { ...own, ...env } })
+  const { PATH, HOME, TMPDIR } = process.env
+  // It leads a group, so that programs which it started end with it.
+  const child = spawn(program, args, { env: { PATH, HOME, TMPDIR, ...env }, detached: true })
   const watchers = new Set<() => void>()
   let [errors, over] = ['', false]
   const changed = (): void => {
@@ -68,7 +69,11 @@ export function startHostProgram(
       if (!holds()) throw new Error(`the host program ended before ${what}:\n${errors}`)
     },
     end(signal) {
-      child.kill(signal)
+      try {
+        if (child.pid !== undefined && !over) process.kill(-child.pid, signal)
+      } catch {
+        // It ended by itself.
+      }
       return closed
     },
   }

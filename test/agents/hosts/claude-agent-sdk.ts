@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,6 @@ type Asked = Run & { asked: number; heard: number }
 
 const runs = new Map<string, Asked>()
 const home = mkdtempSync(join(tmpdir(), 'claude-'))
-process.on('exit', () => rmSync(home, { recursive: true, force: true }))
 const model = createServer(async (request, response) => {
   const [, id = ''] = /^\/(\d+)\/v1\/messages\?/.exec(request.url ?? '') ?? []
   const run = runs.get(id)
@@ -45,6 +44,7 @@ follow(async (run) => {
   }
   const env = {
     PATH: process.env.PATH,
+    TMPDIR: process.env.TMPDIR,
     HOME: home,
     ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}/${run.id}`,
     ANTHROPIC_API_KEY: 'none',

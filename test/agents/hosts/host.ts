@@ -26,7 +26,9 @@ function say(line: object): void {
 /** Follows orders on stdin until they end. */
 export function follow(play: (run: Run) => Promise<void>): void {
   const held = new Map<string, Refund[]>()
-  createInterface({ input: process.stdin }).on('line', async (text) => {
+  const orders = createInterface({ input: process.stdin })
+  orders.on('close', () => process.exit())
+  orders.on('line', async (text) => {
     const { do: order, url, key, hold, fields, ...run } = JSON.parse(text)
     const { id, patience = {} } = run
     if (order === 'change') {
