@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { invalidField, Refusal } from '../../domain/errors.ts'
+import { ID_BYTES, newId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
+import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
 import { giveBackAllowance, hasTwin, takeAllowance } from './attention.ts'
@@ -77,31 +79,33 @@ async function draftMissing(
 }
 
 /**
- * Makes a batch of the requests that one card may show: all but those that people must look at one by one, or whose outcome goes to
- * a place of its own. They need the same approvers, since a card is theirs; that of a key may have changed since the call that was cut off.
- * The batch's id follows from that of the first request, which is made before all others: so all calls with one key name the same one.
+ * Makes batches of the requests that may share a card: all but those that people must look at one by one, and those whose outcome goes
+ * to a place of its own.
  */
 function group(drafts: readonly Placed[], found: Missing['found']): Draft[] {
   const first = found[0] ?? drafts[0]?.draft.request
-  const earlier = found.find((request) => request?.batch !== undefined)
-  const shown = drafts.filter(({ draft: { request } }) => mayShareCard(request))
-  const like = decidersOf(earlier ?? shown[0]?.draft.request)
-  const members = new Set(shown.filter(({ draft }) => decidersOf(draft.request) === like))
-  const isBatch = first !== undefined && members.size >= (earlier === undefined ? 2 : 1)
-  const id = `bat${first?.id.slice(3)}`
-  return drafts.map((one) =>
-    isBatch && members.has(one) ? inBatch(one.draft, { id, place: one.place }) : one.draft,
-  )
+  const named = drafts.map(({ draft: { request } }) => first && batchId(first, request))
+  const known = [...named, ...found.map((request) => request?.batch?.id)]
+  return drafts.map(({ draft, place }, index) => {
+    const id = named[index]
+    const isAlone = id === undefined || known.filter((one) => one === id).length < 2
+    return isAlone ? draft : inBatch(draft, { id, place })
+  })
 }
 
 type Placed = { draft: Draft; place: number }
 
-function mayShareCard({ sandbox, high_impact, notify }: ApprovalRequest): boolean {
-  return !sandbox && !high_impact && notify === undefined
-}
-
-function decidersOf(request: ApprovalRequest | undefined): string {
-  return canonicalize(JSON.parse(JSON.stringify(request?.requirement ?? null)))
+/**
+ * Returns the batch of a request: equal in all calls with one key, since the first request is made before all others, for all that the
+ * same people decide by the same rule, which may have changed since a call that was cut off.
+ */
+function batchId(
+  first: ApprovalRequest,
+  { sandbox, high_impact, notify, requirement }: ApprovalRequest,
+): string | undefined {
+  if (sandbox || high_impact || notify !== undefined) return undefined
+  const deciders = canonicalize(JSON.parse(JSON.stringify(requirement)))
+  return newId('bat', Buffer.from(sha256Hex(`${first.id} ${deciders}`), 'hex').subarray(0, ID_BYTES))
 }
 
 /**

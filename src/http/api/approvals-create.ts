@@ -364,7 +364,7 @@ export const createOperations = operations('Approvals', {
   'post /api/v1/approvals/requests': {
     id: 'createApprovals',
     summary: 'Ask for several at once',
-    description: `Makes each of the requests, or none: all are checked first, and \`field\` names the one at fault, as in \`requests.3.action\`. Each is counted, decided, read and used by itself. The body may have 64 KiB in all.`,
+    description: `Makes each of the requests, or none: all are checked first, and \`field\` names the one at fault, as in \`requests.3.action\`. Each is counted, decided, read and used by itself; approvers get one card for all that are neither high impact nor have \`notify\`. The body may have 64 KiB in all.`,
     access: { by: ['key'], scope: 'approval:create' },
     parameters: {
       header: z.object({

@@ -2,12 +2,13 @@ import type { Browser, Page } from 'playwright-core'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { renderCard as slackCard } from '../../../adapters/slack/cards.ts'
 import { renderAnswer, renderVerdict } from '../../../adapters/teams/answers.ts'
-import { renderCard, renderDetails, renderReply } from '../../../adapters/teams/cards.ts'
+import { renderBatch, renderCard, renderDetails, renderReply } from '../../../adapters/teams/cards.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { axeViolations, describeInBrowser, overflow, sharedBrowser } from '../../support/browser.ts'
 import {
+  BATCH_VIEWS,
   decidedRequest,
   SIX_VIEWS,
   sampleRequest,
@@ -27,6 +28,7 @@ const warned = { action: 'Pay p\u0430ypal \u202e', sandbox: true, high_impact: f
 /** Every kind of card there is. */
 const EVERY_CARD = [
   ...SIX_VIEWS.map(({ name, view }) => ({ name, card: renderCard(view).card })),
+  ...BATCH_VIEWS.map(({ name, view }) => ({ name, card: renderBatch(view).card })),
   { name: 'details', card: renderDetails(viewCard(sampleRequest(), TO_ANA)).card },
   { name: 'warned sandbox', card: renderCard(viewCard(sampleRequest(warned, {}), TO_ANA)).card },
   { name: 'channel', card: renderCard(viewCard(sampleRequest(), TO_CHANNEL)).card },

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
+import { renderBatch, renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
 import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { buttonsOn, cardText } from '../../support/card-lines.ts'
-import { decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA } from '../../support/card-samples.ts'
+import { BATCH_VIEWS, decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA } from '../../support/card-samples.ts'
 import { parseCard, sinceVersion, typeSince } from '../../support/parse-card.ts'
 
 const cards = [
   ...SIX_VIEWS.flatMap(({ view }) => [renderCard(view).card, renderDetails(view).card]),
+  ...BATCH_VIEWS.map(({ view }) => renderBatch(view).card),
   renderCard(viewCard(decidedRequest(), TO_ANA)).card,
   renderCard(viewCard(sampleRequest({ action: 'p\u0430ypal \u202e', sandbox: true }), TO_ANA)).card,
 ]

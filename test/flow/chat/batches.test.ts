@@ -256,3 +256,29 @@ it('a card rejected as a whole is one rejection: the key is not silenced by it',
   const next = await requester.request()
   await waitUntil(() => expect(chat.one('U1', next).shown).toHaveLength(1))
 })
+
+it('what other people decide since a call was cut off has a card of its own', async () => {
+  const setting = await useCardSetting({ approvers: 2 })
+  const { worker, chat, requester, people } = setting
+  const { requests } = worker.deps
+  const { insert } = requests
+  let left = 2
+  requests.insert = async (...what) => {
+    left -= 1
+    if (left < 0) throw new Error('the process died')
+    return insert(...what)
+  }
+  await expect(askMany(setting, pays(4), 'k')).rejects.toThrow('died')
+  requests.insert = insert
+  await worker
+    .stored('accounts')
+    .updateOne({ _id: requester.account.id }, { $set: { 'policy.approvers': [people[1]?.id] } })
+  const ids = await askMany(setting, pays(4), 'k')
+  await worker.start()
+  const [before, after] = [await batchOf(setting, ids[0]), await batchOf(setting, ids[3])]
+  expect(after).not.toBe(before)
+  await untilRest(setting, ids, before, 2)
+  await untilRest(setting, ids, after, 1)
+  const shown = (to: string) => chat.of(to).map(({ batches }) => batches.at(-1)?.items.length)
+  expect([shown('U1'), shown('U2').sort()]).toEqual([[2], [2, 2]])
+})
