@@ -2,7 +2,7 @@
 // script, from TypeScript and on the command line: part of `npm run check`.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,6 +36,28 @@ export const list = cs.call('GET /api/v1/approvals', { query: { status: 'pending
 export const verdict: Promise<Verdict> = verifyReceipt({}, {})
 `
 
+/** What the examples of the client's own page take from the program around them. */
+const AROUND = `
+declare const process: { env: Record<string, string | undefined> }
+declare const cs: import('@countersign/client').Client
+declare const runId: string, callId: string, action: string, context: Record<string, unknown>, keySet: unknown
+declare const outcome: import('@countersign/client').Approval
+interface Refund { order: string; amount: string }
+declare const shop: { refund(order: string, amount: string): Promise<void> }
+declare function act(context: object): void
+declare function save(handle: string): void
+declare function readFile(path: string, encoding: 'utf8'): Promise<string>
+declare function writeFile(path: string, text: string): Promise<void>
+`
+
+/** The examples, each a function of its own: strict TypeScript must take them as they stand. */
+function examplesOf(page) {
+  return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => {
+    const imports = code.match(/^import .*$/gm) ?? []
+    return `${imports.join('\n')}\n${AROUND}export async function example() {\n${code.replace(/^import .*$/gm, '')}}\n`
+  })
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'countersign-client-'))
 const service = createServer((_, response) => {
   response.writeHead(404).end('{"error":"not_found","message":"There is none."}')
@@ -65,6 +87,9 @@ try {
   )
   writeFileSync(join(folder, 'try.mjs'), SCRIPT)
   writeFileSync(join(folder, 'try.ts'), TYPED)
+  const examplesInPage = examplesOf(readFileSync(join(root, 'packages/client/README.md'), 'utf8'))
+  for (const [index, code] of examplesInPage.entries())
+    writeFileSync(join(folder, `example-${index}.ts`), code)
   const tsc = join(root, 'node_modules/.bin/tsc')
   const strict = [
     '--noEmit',
@@ -75,7 +100,15 @@ try {
     '--target',
     'es2022',
   ]
-  run(tsc, [...strict, '--lib', 'es2022,dom', '--types', '', 'try.ts'])
+  run(tsc, [
+    ...strict,
+    '--lib',
+    'es2022,dom',
+    '--types',
+    '',
+    'try.ts',
+    ...examplesInPage.map((_, index) => `example-${index}.ts`),
+  ])
   await new Promise((resolve) => service.listen(0, '127.0.0.1', resolve))
   const examples = ['receipt.json', 'jwks.json'].map((name) => join(root, 'examples', name))
   const url = `http://127.0.0.1:${service.address().port}`

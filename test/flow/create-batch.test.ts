@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Refusal } from '../../src/domain/errors.ts'
 import { createBatch } from '../../src/flow/requests/create-batch.ts'
+import { createRequest } from '../../src/flow/requests/create-request.ts'
 import { type Racing, startRacing } from '../support/racing.ts'
 
 let racing: Racing
@@ -57,4 +58,37 @@ it('equal calls at once in four processes make one batch, each of its requests o
   const batches = (ids[0] ?? []).map((id) => made.find((one) => one.id === id)?.batch)
   expect(batches.map((batch) => batch?.place)).toEqual([undefined, 1, 2, 3, 4, 5])
   expect(new Set(batches.slice(1).map((batch) => batch?.id)).size).toBe(1)
+})
+
+it('of a batch and a single request at once under one key, one is made whole and nothing of the other', async () => {
+  shuffleInserts()
+  const input = (action: string) => ({ action, context: {}, requires_individual_decision: false })
+  const refused = (error: unknown) => {
+    if (!(error instanceof Refusal)) throw error
+    return error.code
+  }
+  const won = await Promise.all(
+    Array.from({ length: 12 }, async (_, n) => {
+      const actions = Array.from({ length: 4 }, (_, m) => `Mix ${n} ${m}`)
+      const key = `mix-${n}`
+      const alone = { action: `Mix ${n} alone 0` }
+      const [single, batch] = await Promise.all([
+        createRequest(racing.at(n).composition.deps, racing.caller, input(alone.action), {
+          key,
+          body: alone,
+        }).then(({ request }) => [request.action], refused),
+        createBatch(racing.at(n + 1).composition.deps, racing.caller, actions.map(input), {
+          key,
+          body: { actions },
+        }).then(({ requests }) => requests.map(({ action }) => action), refused),
+      ])
+      const made = [single, batch].filter((one) => typeof one !== 'string')
+      expect([made.length, [single, batch].includes('idempotency_mismatch')]).toEqual([1, true])
+      return made.flat()
+    }),
+  )
+  const { requests } = racing.at(0).composition.deps
+  const stored = await requests.list({ api_key_id: racing.caller.key.id, limit: 200 })
+  const mixed = stored.map(({ action }) => action).filter((action) => action.startsWith('Mix '))
+  expect(mixed.sort()).toEqual(won.flat().sort())
 })

@@ -5,10 +5,10 @@ import type { Operations } from './rest.ts'
 import { now, send } from './send.ts'
 
 export interface ClientOptions {
-  /** The service's address, with its path if it has one. */
-  url: string
-  /** An API key (`sa_…`). */
-  key: string
+  /** The service's address, with its path if it has one. Undefined, as a variable that is not set, is refused. */
+  url: string | undefined
+  /** An API key (`sa_…`). As `url`. */
+  key: string | undefined
   /** Let the sandbox's decisions count. For tests only; default false. */
   allowSandbox?: boolean | undefined
   /** Your own, for a proxy or certificates. */
@@ -97,7 +97,7 @@ interface Parts {
 export function readPeer(options: ClientOptions): Approvals {
   const { url, key, allowSandbox = false, unreachableAfterSeconds = 300, onRetry = () => {} } = options
   // A key with other characters cannot stand in a header, and the error of `fetch` would repeat it.
-  if (!/^https?:\/\/[^\s?#@]+$/.test(url) || !isText(key) || !/^[\x21-\x7e]+$/.test(key))
+  if (!isText(url) || !/^https?:\/\/[^\s?#@]+$/.test(url) || !isText(key) || !/^[\x21-\x7e]+$/.test(key))
     throw new Invalid('the client needs `url`, like https://approvals.example.com, and `key`, an API key.')
   return {
     url: url.replace(/\/+$/, ''),

@@ -169,10 +169,11 @@ describe('wrong calls are Invalid, and nothing is sent', () => {
 
   it.each([
     ['no address', { url: '' }],
+    ['an address that is not set', { url: undefined }],
     ['an address with a name and password', { url: 'https://a:b@approvals.example.com' }],
     ['another scheme', { url: 'file:///etc' }],
     ['no key', { key: '' }],
-    ['a variable of the environment that is not set', { key: undefined as unknown as string }],
+    ['a variable of the environment that is not set', { key: undefined }],
     ['a key with a line break', { key: 'sa_live_x\n' }],
   ])('%s', (_, wrong) => {
     expect(() => countersign({ url: 'https://approvals.example.com', key: 'sa_live_x', ...wrong })).toThrow(
