@@ -87,7 +87,11 @@ async function tryPackage() {
     })
     process.stdout.write(stdout)
     const typed = ['--strict', '--cache-dir', join(folder, 'mypy'), '--python-executable', own, 'typed.py']
-    run(python, ['-m', 'mypy', ...typed])
+    // The examples that need no other package.
+    const plain = ['plain.py', 'github-actions/approved_run.py'].map((name) =>
+      join(root, 'examples/agents', name),
+    )
+    run(python, ['-m', 'mypy', ...typed, ...plain])
   } finally {
     service.close()
     rmSync(folder, { recursive: true, force: true })
