@@ -276,6 +276,8 @@ const ROWS = {
   'two parallel calls, equal in all but the id': {
     async play(on) {
       on.start({ turns: [[call(ACME, 'call-1'), call(ACME, 'call-2')]] })
+      // One that asks after the approval was used makes a request of its own.
+      await on.asking(2)
       await on.decide(ACME.order, 'approved')
       await on.ended()
     },

@@ -45,6 +45,8 @@ export interface Scene {
   decide(order: string, decision: 'approved' | 'rejected'): Promise<void>
   /** Resolves once that many requests stand. */
   asked(count?: number): Promise<void>
+  /** Resolves once so many asks were sent, of which some may join a request. */
+  asking(count: number): Promise<void>
   /** Resolves once the network saw such a call. */
   seen(path: RegExp): Promise<void>
   /** Resolves once the service has used an approval up. */
@@ -131,6 +133,7 @@ export async function openScene(service: RealService, host: Host, sandbox = fals
       await creates(count)
       await expect.poll(async () => (await requests()).length, SELDOM).toBe(count)
     },
+    asking: creates,
     async seen(path) {
       await expect.poll(() => network.seen.some((one) => path.test(one.path))).toBe(true)
     },
