@@ -70,6 +70,8 @@ async function relay(path: string, server: readonly string[], allowSandbox: bool
     write: (line) => void stdout.write(Buffer.concat([Buffer.from(line), NEWLINE])),
     say,
     ended(sentence) {
+      // The host has left, and so the server does.
+      if (stdin.readableEnded || stdin.destroyed) return
       say(sentence)
       code = 1
       stdin.destroy()

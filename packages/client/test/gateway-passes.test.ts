@@ -10,7 +10,7 @@ import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/clien
 import { ElicitRequestSchema, LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { COMMAND, startCaller } from './caller.ts'
-import { PAID, PAY, SERVER, startHost, useBank } from './gateway-host.ts'
+import { type LineHost, PAID, PAY, SERVER, startHost, useBank } from './gateway-host.ts'
 import { useHostileSetting } from './hostile-setting.ts'
 
 const on = useHostileSetting()
@@ -144,9 +144,24 @@ describe('the server', () => {
     const { call, ended } = await bank.start()
     const paying = call('pay', PAY)
     await on.asked()
-    expect(await call('die')).toEqual({ failed: true, text: 'The MCP server has ended (exit code 3).' })
+    expect(await call('die')).toEqual({
+      failed: true,
+      text: 'The MCP server has ended (exit code 3). The call may have been done; check.',
+    })
     expect(await paying).toMatchObject({ failed: true, text: expect.stringContaining('has ended') })
     expect(await ended).toBe(1)
+  })
+
+  it.each<[string, (host: LineHost) => unknown]>([
+    ['leaves', ({ child }) => child.stdin?.end()],
+    ['ends it', ({ child }) => child.kill('SIGTERM')],
+  ])('and the gateway end quietly when the host %s, also while a call waits', async (_, leave) => {
+    const host = await bank.start()
+    void host.call('pay', PAY)
+    await on.asked()
+    leave(host)
+    expect(await host.ended).toBe(0)
+    expect(host.stderr()).not.toContain('has ended')
   })
 
   it('never gets the key, and its own secrets are in no line that the gateway writes', async () => {

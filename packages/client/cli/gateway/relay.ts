@@ -120,7 +120,8 @@ class Gateway implements Relay {
   }
 
   ended(sentence: string): void {
-    for (const id of [...this.#open.keys()]) this.failed(id, sentence)
+    for (const [id, { method }] of [...this.#open])
+      this.failed(id, method === 'tools/call' ? `${sentence} The call may have been done; check.` : sentence)
     for (const id of this.#held.keys()) this.#result(id, `Not done: ${sentence}`)
     this.stop()
     this.#with.ended(sentence)
