@@ -12,7 +12,7 @@ import { createFigures } from '../../src/store/figures.ts'
 import { send } from '../support/caller.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { NO_CARD_BUSY, NONE_BUSY } from '../support/first-claim.ts'
-import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { ask, askTogether, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { startService, type TestService } from '../support/service.ts'
 
 /** A few keys, all of which are published; and, once a day, accounts that keep their requests for less time than the others. */
@@ -62,6 +62,8 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
   const once = { method: 'POST', token: key, json: { action: 'x' }, headers: { 'idempotency-key': 'once' } }
   for (const _time of [1, 2])
     expect((await send(service, '/api/v1/approvals/request', once)).status).toBe(201)
+  const { batch } = await askTogether(setting, [{ action: 'Pay 1' }, { action: 'Pay 2' }])
+  expect(await service.composition.deps.requests.ofBatches([batch])).toHaveLength(2)
   const [approved = '', rejected = '', cancelled = '', waiting = ''] = ids
   expectStatus(await decideByPasskey(setting, approved, 'approved'), 200)
   expectStatus(await decideByPasskey(setting, rejected, 'rejected'), 200)
