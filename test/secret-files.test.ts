@@ -36,6 +36,7 @@ describe('a secret in a file', () => {
       ...uri,
       ...teams,
       ...(name === 'SLACK_CLIENT_SECRET' ? many : app),
+      ...{ SMTP_HOST: 'smtp.example.com', SMTP_FROM: 'a@example.com', SMTP_USER: 'u', SMTP_PASSWORD: 'f g' },
       INTERNAL_SERVICE_TOKEN: 'e'.repeat(40),
     }
     const { [name]: value = '', ...others } = env

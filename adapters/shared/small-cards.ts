@@ -138,7 +138,7 @@ function answered(word: string, { at, method }: { at: Date; method: string }): P
 /** Draws the notice that a person's factors have changed. */
 export function noticeDocument({ notice, links }: NoticeView): CardDocument & { link: CardLink } {
   const heading = noticeHeading(notice)
-  const place = noticePath(notice) === '/account' ? 'account' : 'integrations'
+  const place = noticePath(notice).slice(1)
   return {
     heading: `🔐 ${heading}`,
     tone: 'warning',

@@ -19,6 +19,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'approval.cancelled': ['Withdrawn', '{actor} withdrew the request'],
     'approval.consumed': ['Used', '{actor} used the approval'],
     'approval.reminded': ['Reminder', '{actor} reminded the approvers'],
+    'approval.unheard': ['Nobody reached', 'The first reminder could reach no approver'],
     'approval.erased': ['Texts erased', '{actor} erased the texts of the request'],
     'approval.deleted': ['Request deleted', '{actor} deleted the request'],
     'approval.verified': ['Receipt checked', '{actor} checked the receipt: {result}'],
@@ -78,8 +79,12 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     ],
     'factor.backup_codes_renewed': ['Backup codes renewed', '{actor} renewed the backup codes'],
     'factor.backup_code_used': ['Backup code used', '{actor} signed in with a backup code'],
-    'push.device_added': ['Notifications on', '{actor} switched notifications on in a browser'],
-    'push.device_removed': ['Notifications off', '{actor} switched notifications off in a browser'],
+    'push.device_added': ['Notifications on', '{actor} switched notifications on in a browser or by e-mail'],
+    'push.device_removed': [
+      'Notifications off',
+      '{actor} switched notifications off in a browser or by e-mail',
+    ],
+    'notifications.tested': ['Chat tested', '{actor} sent a test to their chat accounts'],
   },
   'Webhooks and messages': {
     'webhook.created': ['Webhook added', '{actor} added a webhook'],
@@ -96,8 +101,8 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'card.posted': ['Card posted', '{actor} posted a message in chat'],
     'card.unreachable': ['Not found in chat', '{actor} found no recipient in chat for a message'],
     'card.exhausted': ['Card given up', '{actor} gave up sending a message in chat'],
-    'push.sent': ['Notification sent', '{actor} sent a notification to a browser'],
-    'push.failed': ['Notification failed', '{actor} failed to send a notification to a browser'],
+    'push.sent': ['Notification sent', '{actor} sent a notification or a mail'],
+    'push.failed': ['Notification failed', '{actor} failed to send a notification or a mail'],
   },
   Chat: {
     'chat.linked': ['Chat linked', '{actor} linked a chat identity'],

@@ -8,6 +8,7 @@ import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import { answers, examples, type Foreign, JSON_OPTION, nameForeign } from './command.ts'
 import { runCompletion, SHELLS } from './completion.ts'
+import { addDoctorCommands } from './doctor/doctor-commands.ts'
 import type { EraseOptions } from './erase.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
 import type { ListRequestsOptions } from './requests.ts'
@@ -22,9 +23,6 @@ import type { DeliveriesOptions } from './webhooks.ts'
 const load = {
   service: () => import('../main.ts'),
   store: () => import('embedded-mongo'),
-  doctor: () => import('./doctor/doctor.ts'),
-  slackDoctor: () => import('./doctor/slack.ts'),
-  teamsDoctor: () => import('./doctor/teams.ts'),
   users: () => import('./users.ts'),
   resetUser: () => import('./reset-user.ts'),
   erase: () => import('./erase.ts'),
@@ -157,20 +155,7 @@ function addServiceCommands(program: Command, json: boolean): void {
     .option(...JSON_OPTION)
     .action(() => runStore(json))
   addStoreCommands(program)
-  const doctor = program.command('doctor')
-  examples(doctor, 'countersign doctor', 'countersign doctor slack --json')
-  answers(
-    doctor.description('check machine, configuration, store, keys and pages, and say what to do'),
-    async () => (await load.doctor()).runDoctor(),
-  )
-  answers(
-    doctor.command('slack').description('check the connection to Slack: tokens, scopes, addresses'),
-    async () => (await load.slackDoctor()).runSlackDoctor(),
-  )
-  answers(
-    doctor.command('teams').description('check the connection to Teams: secret, keys, addresses'),
-    async () => (await load.teamsDoctor()).runTeamsDoctor(),
-  )
+  addDoctorCommands(program.command('doctor'))
 }
 
 function addUserCommands(user: Command): void {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
 import { buildInfo } from '../config/package-path.ts'
 import { loadSecrets, otherSetting, rememberedOf } from '../config/secrets.ts'
+import type { OutcomeClass } from '../domain/retry.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { AuthenticatorModels, FlowDeps, KeyKeeper } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner, KEY_RELOAD_MS } from '../flow/keys/keep-keys.ts'
@@ -10,9 +11,11 @@ import { createOverviews } from '../flow/requests/overview.ts'
 import { isTakenUp, takeUpCopy } from '../flow/restore/restored-store.ts'
 import { createPushKeyKeeper } from '../flow/tell/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
+import { createMailSender } from '../outbound/mail-sender.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
 import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../ports/ports.ts'
 import { NO_TRACING, type Tracing } from '../ports/tracing.ts'
+import { warnSeldom } from '../ports/warn-seldom.ts'
 import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault } from '../signing/vault.ts'
@@ -167,8 +170,7 @@ async function assemble(
     async () => clock.stop(),
     () => flushVerifications(deps),
     async () => signals.stop(),
-    async () => deps.sender.close(),
-    async () => deps.pusher.close(),
+    async () => [deps.sender, deps.pusher, deps.mailer].forEach((one) => void one?.close()),
     keepReloading(deps),
   )
   const limiter = createRateLimiter(connection, clock, log, !store.own)
@@ -354,10 +356,21 @@ function composeDelivery(config: Config, connection: StoreConnection, { wake, ..
   return {
     pushKey,
     pusher,
+    mailer:
+      config.smtp && createMailSender({ ...config.smtp, ...sending, onAttempt: mailTrouble(given.log) }),
     trail: createAuditTrail(connection),
     outbox: createOutboxSources(connection),
     sender: createWebhookSender(sending),
     targets: createTargetUrls(rules),
+  }
+}
+
+/** Makes a function that warns of a mail relay that accepts nothing: nobody may be there to miss the mails. */
+function mailTrouble(log: Log): (outcome: OutcomeClass) => void {
+  const trouble = warnSeldom(log, 'the mail relay accepts no mails')
+  return (outcome) => {
+    if (outcome === 'smtp_250' || outcome === 'bounced') trouble.worked()
+    else if (outcome !== 'interrupted') trouble.failed(outcome)
   }
 }
 

@@ -73,6 +73,7 @@ export async function startWork(
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
     deps.pusher.close()
+    deps.mailer?.close()
     await within(GIVE_BACK_MS, Promise.allSettled([stopping, loops.deliveries.drain(), loops.pushes.drain()]))
   }
   const ending = () =>

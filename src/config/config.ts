@@ -2,11 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import type { MailRelay } from '../domain/mail.ts'
 import { decodeSecret, weaknessOf } from './credential.ts'
 import { loadDotEnv } from './dot-env.ts'
 import { type Lifetimes, lifetimeVariables, readLifetimes, wholeNumber } from './lifetimes.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
+import { readSmtp, smtpVariables } from './smtp.ts'
 import { misspeltSettings, publicWarnings, switchWarnings } from './switch-warnings.ts'
 import { readTeams, type TeamsSettings, teamsVariables } from './teams.ts'
 
@@ -62,6 +64,8 @@ export interface Config extends Lifetimes {
   readonly slack: SlackSettings | undefined
   /** Undefined: no cards in Teams. */
   readonly teams: TeamsSettings | undefined
+  /** Undefined: no e-mail. */
+  readonly smtp: MailRelay | undefined
   /** Settings that have no effect, or weaken a protection, as `NAME: why`; the service starts all the same. */
   readonly warnings: readonly string[]
 }
@@ -142,6 +146,7 @@ const environmentSchema = z.object({
   ...lifetimeVariables,
   ...slackVariables,
   ...teamsVariables,
+  ...smtpVariables,
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),
   HTTP_PROXY: z.string().optional(),
   HTTPS_PROXY: z.string().optional(),
@@ -220,6 +225,7 @@ export function readConfig(env: Environment): Config {
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
   const slack = readSlack(values, production, problems)
   const teams = readTeams(values, production, problems)
+  const smtp = readSmtp(values, problems)
   if (production)
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
   if (problems.length > 0) throw new ConfigError([...problems, ...misspelt])
@@ -247,6 +253,7 @@ export function readConfig(env: Environment): Config {
     ...readLifetimes(values),
     slack,
     teams,
+    smtp,
     warnings: Object.freeze([
       ...token.warnings,
       ...switchWarnings(values),

@@ -15,6 +15,7 @@ export const FROM_FILES = [
   'SLACK_APP_TOKEN',
   'SLACK_CLIENT_SECRET',
   'TEAMS_APP_PASSWORD',
+  'SMTP_PASSWORD',
 ] as const
 
 /**

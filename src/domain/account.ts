@@ -1,5 +1,6 @@
 import type { ChatChannel } from './chat.ts'
 import type { ChatTrouble } from './chat-trouble.ts'
+import type { Volumes } from './hearing.ts'
 import type { Policy } from './policy.ts'
 
 /** A channel that is notified of every request. Its names are from when it was added, in visible form. */
@@ -32,6 +33,8 @@ export interface Account {
   chat_troubles?: ChatTrouble[]
   /** Whether cards in channels name people; absent: they show references. */
   names_in_channels?: boolean
+  /** What people who chose nothing themselves are told of the account's requests; absent: everything. */
+  volumes?: Volumes
   /** Requests per calendar month (UTC), including sandbox requests; 0 = no limit. */
   monthly_quota: number
   created_at: Date

@@ -164,6 +164,13 @@ export const REFUSALS = {
     409,
     'You have reached the limit of 10 browsers that show notifications; remove one first.',
   ],
+  mail_off: [409, 'This service sends no e-mail; ask its operator to set it up.'],
+  mail_confirmed: [409, 'Your address is already confirmed; nothing was changed.'],
+  mail_code_limit: [409, 'Five codes were sent to this address within a day; try again tomorrow.'],
+  mail_code_refused: [
+    403,
+    'This code is wrong or has expired, or too many wrong ones were sent; check it, or send a new one.',
+  ],
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start setting up codes first.'],

@@ -63,7 +63,19 @@ const WORDS: Partial<Record<AuditType, Words>> = {
     heading: 'A request was decided from the address that made it',
     more: 'This is usual in an office, but an agent controlling the approver’s browser would look the same.',
   },
-  'push.device_added': { heading: 'Notifications were turned on for a browser' },
+  'push.device_added': { heading: 'Notifications were turned on' },
+  'push.device_removed': {
+    heading: 'Your e-mail address refuses our mails',
+    more: 'Nothing more is sent there until you confirm it again.',
+  },
+  'approval.unheard': {
+    heading: 'A reminder reached nobody',
+    more: 'None of its approvers can be told: no chat, browser or address of theirs is reachable, or they chose to hear nothing.',
+  },
+  'notifications.tested': {
+    heading: 'Notifications work',
+    more: 'Your pending requests will be shown like this.',
+  },
   'chat.unavailable': { heading: 'A chat workspace or channel refuses your account’s cards' },
   'chat.restored': { heading: 'A chat workspace or channel accepts your account’s cards again' },
 }
@@ -91,18 +103,34 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
 
 /** Says what to do; the link to `noticePath` goes with it. */
 export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
-  if (type === 'chat.unavailable')
-    return 'Your requests are in the inbox. The page Integrations says what to do; the waiting cards are then sent automatically.'
-  if (type === 'chat.restored') return 'The waiting cards are on their way.'
+  return (
+    ADVICE[type] ??
+    'If this was not you, open your account, remove what you do not know and end the other sessions.'
+  )
+}
+
+const ADVICE: Partial<Record<AuditType, string>> = {
+  'chat.unavailable':
+    'Your requests are in the inbox. The page Integrations says what to do; the waiting cards are then sent automatically.',
+  'chat.restored': 'The waiting cards are on their way.',
   // The sessions that the copy may have begun go on: the person's own may rest on the same passkey, and could be their last.
-  if (type === 'factor.passkey_suspended')
-    return 'Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link.'
-  return 'If this was not you, open your account, remove what you do not know and end the other sessions.'
+  'factor.passkey_suspended':
+    'Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link.',
+  'push.device_removed': 'Open your account to confirm it, or ask the operator if it is wrong.',
+  'approval.unheard':
+    'Tell an approver yourself, and ask them to choose on their account page how they are told.',
+  'notifications.tested': 'You chose what you are told on your account page.',
+}
+
+const PLACES: Partial<Record<AuditType, '/integrations' | '/requests'>> = {
+  'chat.unavailable': '/integrations',
+  'chat.restored': '/integrations',
+  'approval.unheard': '/requests',
 }
 
 /** Returns the page to which the advice refers. */
-export function noticePath({ type }: Pick<FactorNotice, 'type'>): '/account' | '/integrations' {
-  return type === 'chat.unavailable' || type === 'chat.restored' ? '/integrations' : '/account'
+export function noticePath({ type }: Pick<FactorNotice, 'type'>): '/account' | '/integrations' | '/requests' {
+  return PLACES[type] ?? '/account'
 }
 
 /** Puts a name that a person gave on one line, in visible form. */
@@ -157,6 +185,8 @@ export interface PersonNotice {
 function noticesOf(entry: AuditEntry): PersonNotice[] {
   const { type, detail } = entry
   if (WORDS[type] === undefined || detail?.invited === true || detail?.again === true) return []
+  // All other removals are the person's own will, or told of by what caused them.
+  if (type === 'push.device_removed' && detail?.reason !== 'bounced') return []
   const { owner_id } = detail ?? {}
   const people = [personOf(entry), ...(typeof owner_id === 'string' ? [owner_id] : [])]
   return people.flatMap((user_id) => (user_id === undefined ? [] : [noticeFor(entry, user_id)]))

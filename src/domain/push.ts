@@ -1,3 +1,4 @@
+import type { Account } from './account.ts'
 import type { AuditEntry } from './audit.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { more, shortLine } from './cut-text.ts'
@@ -22,14 +23,25 @@ export interface PushSubscription {
   auth: string
 }
 
-/** A browser that shows a person's notifications. A removed one stays stored, unusable, until the trail has its audit entries. */
+/**
+ * A place at which a person is told: a browser that shows notifications, or their e-mail address. A removed one stays stored,
+ * unusable, until the trail has its audit entries; an address for ever, since it counts the codes that were sent there.
+ */
 export interface PushDevice {
   /** `psd_…` */
   id: string
   user_id: string
   /** The person's own account, for the audit entries. */
   account_id: string
-  state: 'active' | 'removed'
+  /** Absent: a browser. Of an address, which is always that of the person, nothing but this is stored here. */
+  kind?: 'mail'
+  /** `unconfirmed`: nothing goes to that address but codes that prove it. */
+  state: 'active' | 'removed' | 'unconfirmed'
+  /** Of an address: the code that proves it, and when codes were sent, newest last. */
+  code?: AddressCode
+  codes_sent?: Date[]
+  /** When the relay refused the address. */
+  bounced_at?: Date
   /** The person's own name for the browser. */
   name: string
   /** Keyed hash of the endpoint, so that a browser is registered only once. Removal deletes it, `sealed` and `slot`. */
@@ -48,9 +60,32 @@ export interface PushDevice {
 /** Browsers that one person can register for notifications. */
 export const MOST_PUSH_DEVICES = 10
 
+/** The place of a person's e-mail address, after those of their browsers. */
+export const MAIL_SLOT = 10
+
+/** A code that was sent to an address: its keyed hash, and how often it was guessed. */
+interface AddressCode {
+  hash: string
+  expires_at: Date
+  tries: number
+}
+
+/** Codes sent to one address within a day: anyone may be invited under any address. */
+export const MOST_CODES = 5
+
+/** Wrong codes after which a new one must be sent. */
+export const MOST_CODE_TRIES = 5
+
+/** Returns the id of a person's e-mail address among the places at which they are told: there is one for each person. */
+export function mailDeviceId(userId: string): string {
+  return userId.replace(/^usr_/, 'psd_')
+}
+
 /** The subject of a push. Its text is made when it is sent, from what is stored then. */
 export type PushSubject =
-  | { kind: 'request' | 'reminder'; request_id: string }
+  | { kind: 'request' | 'reminder' | 'outcome'; request_id: string }
+  | { kind: 'digest' }
+  | { kind: 'invitation' }
   | { kind: 'consent'; bootstrap_id: string }
   | { kind: 'notice'; notice: FactorNotice }
   | { kind: 'test' }
@@ -60,7 +95,7 @@ export type PushSubject =
  */
 type PushState = 'due' | 'leased' | 'sent' | 'dropped' | 'dead'
 
-/** One event on its way to one browser: there is exactly one for each pair. */
+/** One event on its way to one browser or address: there is exactly one for each pair. */
 export interface Push {
   /** `psh_…` */
   id: string
@@ -96,82 +131,146 @@ export const NOTICE_PUSH_DAYS = 7
 /** Lifetime of a test push: one that arrives after the person has stopped looking is of no use. */
 export const TEST_PUSH_MS = 60_000
 
-/** The notification that a browser shows, and the page it opens on a click. */
-export interface PushPayload {
-  /** Our words alone. */
+/** What a person is told, before it becomes a notification or a mail. */
+export interface News {
+  /** Our words alone, without a full stop. */
   title: string
-  body: string
+  /** The caller's words, in visible form. */
+  quote?: { warning: string; text: string }
+  /** What else is said; names in it are on one line, in visible form. */
+  sentences: string[]
   /** A path of this service; opening it never decides anything. */
   url: string
-  /** A later notification with the same tag replaces the earlier one. */
+  /** A later notification with the same tag replaces the earlier one; mails with the same tag form a thread. */
   tag: string
+}
+
+/** The notification that a browser shows, and the page it opens on a click. */
+export interface PushPayload extends Pick<News, 'title' | 'url' | 'tag'> {
+  body: string
 }
 
 /** In UTF-16 units. Even at four bytes per unit, the payload stays far below the 3993 bytes that push services take. */
 const ACTION_LENGTH = 300
 const NAME_LENGTH = 80
 
+/** Draws the notification of a browser. */
+export function drawPayload({ title, quote, sentences, url, tag }: News): PushPayload {
+  const said = quote && `${quote.warning}${shortLine(quote.text, ACTION_LENGTH)}\n`
+  return { title, body: `${said ?? ''}${sentences.join(quote ? '\n' : ' ')}`, url, tag }
+}
+
+type Shown = Pick<ApprovalRequest, 'id' | 'action' | 'requested_by' | 'high_impact'>
+
 /** Says what waits and who asks: the caller's words in visible form, below ours. Never the context, never a secret. */
-export function requestPush(
-  request: Pick<ApprovalRequest, 'id' | 'action' | 'requested_by' | 'high_impact'>,
-  kind: 'request' | 'reminder',
-): PushPayload {
-  const { key_name, account_name } = request.requested_by
+export function requestNews(request: Shown, kind: 'request' | 'reminder'): News {
   const heading = kind === 'request' ? 'A request waits for your decision' : 'Still waiting for your decision'
+  const title = request.high_impact ? `High impact: ${lowerFirst(heading)}` : heading
+  return { title, ...aboutRequest(request) }
+}
+
+/** Says what became of a request, to the person to whom its caller wants that told. */
+export function outcomeNews(request: Shown & Pick<ApprovalRequest, 'status' | 'cancelled'>): News {
+  const outcome = request.status === 'expired' && request.cancelled ? 'withdrawn' : request.status
+  const title = outcome === 'expired' ? 'A request expired' : `A request was ${outcome}`
+  return { title, ...aboutRequest(request) }
+}
+
+function aboutRequest({ id, action, requested_by: { key_name, account_name } }: Shown): Omit<News, 'title'> {
   return {
-    title: request.high_impact ? `High impact: ${lowerFirst(heading)}` : heading,
-    body: `${warningPrefix(textWarnings([request.action]))}${line(request.action, ACTION_LENGTH)}\nRequested by ${line(key_name)} of ${line(account_name)}`,
-    url: `/a/${request.id}`,
-    tag: request.id,
+    quote: { warning: warningPrefix(textWarnings([action])), text: visibleString(action) },
+    sentences: [`Requested by ${line(key_name)} of ${line(account_name)}`],
+    url: `/a/${id}`,
+    tag: id,
   }
 }
 
 /** Says the same of several requests of one call: how many there are, and what the first asks for. */
-export function batchPush(
-  id: string,
-  requests: readonly Pick<ApprovalRequest, 'id' | 'action' | 'requested_by'>[],
-  kind: 'request' | 'reminder',
-): PushPayload {
+export function batchNews(id: string, requests: readonly Shown[], kind: 'request' | 'reminder'): News {
   const [first, ...others] = requests
   const { key_name = '', account_name = '' } = first?.requested_by ?? {}
-  const single = requests.length === 1
-  const heading = single
-    ? 'A request waits for your decision'
-    : `${requests.length} requests wait for your decision`
-  const warnings = warningPrefix(textWarnings(requests.map(({ action }) => action)))
-  const and = others.length === 0 ? '' : `\n${more(others.length, 'request', 'requests')}`
+  const heading =
+    requests.length === 1
+      ? 'A request waits for your decision'
+      : `${requests.length} requests wait for your decision`
+  const warning = warningPrefix(textWarnings(requests.map(({ action }) => action)))
   return {
     title: kind === 'request' ? heading : 'Still waiting for your decision',
-    body: `${warnings}${line(first?.action ?? '', ACTION_LENGTH)}${and}\nRequested by ${line(key_name)} of ${line(account_name)}`,
+    quote: { warning, text: visibleString(first?.action ?? '') },
+    sentences: [
+      ...(others.length === 0 ? [] : [more(others.length, 'request', 'requests')]),
+      `Requested by ${line(key_name)} of ${line(account_name)}`,
+    ],
     url: `/?batch=${id}`,
     tag: id,
   }
 }
 
 /** Says that an agent asks for a key of the account. The agent chose its own name; the matching code stays with the agent. */
-export function consentPush({ id, client_name, requester }: Bootstrap): PushPayload {
+export function consentNews({ id, client_name, requester }: Bootstrap): News {
   return {
     title: 'An agent asks for an API key of your account',
-    body: `${warningPrefix(textWarnings([client_name]))}It calls itself “${line(client_name)}”, unverified. Requested from ${requester.address}.`,
+    sentences: [
+      `${warningPrefix(textWarnings([client_name]))}It calls itself “${line(client_name)}”, unverified.`,
+      `Requested from ${requester.address}.`,
+    ],
     url: `/b/${id}`,
     tag: id,
   }
 }
 
 /** Tells a person of a change of their factors or rights. */
-export function noticePush(notice: FactorNotice, eventId: string): PushPayload {
+export function factorNews(notice: FactorNotice, eventId: string): News {
   return {
     title: noticeHeading(notice),
-    body: [...noticeSentences(notice), noticeAdvice(notice)].join(' '),
+    sentences: [...noticeSentences(notice), noticeAdvice(notice)],
     url: noticePath(notice),
     tag: eventId,
   }
 }
 
-/** The push of `POST /me/push/:id/test`. */
-export const TEST_PUSH: PushPayload = {
+/** Requests that a digest names, and those that it counts. */
+const LISTED = 5
+export const DIGEST_MOST = 100
+
+/** Says how many requests wait, and names the first. */
+export function digestNews(waiting: readonly Pick<ApprovalRequest, 'action'>[], tag: string): News {
+  const count = waiting.length
+  const least = count >= DIGEST_MOST ? 'At least ' : ''
+  return {
+    title:
+      count === 1 ? 'A request waits for your decision' : `${least}${count} requests wait for your decision`,
+    sentences: [
+      'Written by callers, not checked by Countersign:',
+      ...waiting.slice(0, LISTED).map(({ action }) => `> ${line(action)}`),
+      ...(count > LISTED ? [more(count - LISTED, 'request', 'requests')] : []),
+    ],
+    url: '/',
+    tag,
+  }
+}
+
+/** Says who invites into which account. The link that enrols is in the inviter's hands: a mail must not sign anybody in. */
+export function invitationNews(
+  account: Pick<Account, 'name'>,
+  { inviter, role, tag }: { inviter: string; role: string; tag: string },
+): News {
+  return {
+    title: 'You are invited to decide on requests',
+    sentences: [
+      `${line(inviter)} invites you to the account ${line(account.name)} as ${role}.`,
+      'If you have a passkey or code here, sign in and answer the invitation. Otherwise ask the person who invites you for your personal link.',
+      'If you do not know them, ignore this mail.',
+    ],
+    url: '/',
+    tag,
+  }
+}
+
+/** What the person sees who tries a channel out. */
+export const TEST_NEWS: News = {
   title: 'Notifications work',
-  body: 'Your pending requests will be shown like this.',
+  sentences: ['Your pending requests will be shown like this.'],
   url: '/account',
   tag: 'test',
 }

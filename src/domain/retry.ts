@@ -1,10 +1,12 @@
 /**
  * The outcome of one attempt, in coarse classes only: a log that told refused from filtered ports would serve as a port
  * scanner (T7). `interrupted`: the process died before it knew the outcome. `unsigned`: nothing was sent, because the signing
- * secret could not be opened.
+ * secret could not be opened. `bounced`: the relay refused the recipient for good.
  */
 export type OutcomeClass =
   | `http_${number}`
+  | `smtp_${number}`
+  | 'bounced'
   | 'blocked'
   | 'connect_failed'
   | 'timeout'
@@ -28,7 +30,7 @@ export type NextStep =
 
 /** 2xx is success, everything else is failure; redirects are not followed (T4). */
 export function isDelivered(outcome: OutcomeClass): boolean {
-  return /^http_2\d\d$/.test(outcome)
+  return /^(?:http|smtp)_2\d\d$/.test(outcome)
 }
 
 /**
@@ -51,15 +53,15 @@ export function nextStep(
   return { state: 'due', delay_ms: Math.max(scheduled, asked) }
 }
 
-/** What happens to a push after an attempt. `gone`: the browser's subscription is over. */
+/** What happens to a push after an attempt. `gone`: the browser's subscription is over, or nobody has that address. */
 export type PushStep =
   | { state: 'sent' }
   | { state: 'due'; delay_ms: number }
   | { state: 'dead'; gone: boolean }
 
 /**
- * Decides what follows an attempt (RFC 8030 §5, §7.3). 404 and 410 say that the subscription is over. Any other 4xx except
- * 408 and 429 would be the same next time. All else is tried again on the schedule of deliveries, but never past `leftMs`: an
+ * Decides what follows an attempt (RFC 8030 §5, §7.3; RFC 5321 §4.2.1). 404 and 410 say that the subscription is over. Any other 4xx
+ * except 408 and 429, and a 5xx of a mail relay, would be the same next time. All else is tried again on the schedule of deliveries, but never past `leftMs`: an
  * expired push is of no use.
  * @param tries attempts with a known outcome so far, this one included
  * @param leftMs milliseconds until the push expires
@@ -72,7 +74,8 @@ export function pushStepAfter(
   retryAfter = 0,
 ): PushStep {
   if (isDelivered(outcome)) return { state: 'sent' }
-  if (outcome === 'http_404' || outcome === 'http_410') return { state: 'dead', gone: true }
+  if (outcome === 'http_404' || outcome === 'http_410' || outcome === 'bounced')
+    return { state: 'dead', gone: true }
   if (isFinal(outcome)) return { state: 'dead', gone: false }
   const scheduled = RETRY_DELAYS_MS[tries - 1]
   if (scheduled === undefined) return { state: 'dead', gone: false }
@@ -81,5 +84,6 @@ export function pushStepAfter(
 }
 
 function isFinal(outcome: OutcomeClass): boolean {
-  return outcome === 'unsigned' || (/^http_4\d\d$/.test(outcome) && !/^http_4(08|29)$/.test(outcome))
+  if (outcome === 'unsigned' || /^smtp_5\d\d$/.test(outcome)) return true
+  return /^http_4\d\d$/.test(outcome) && !/^http_4(08|29)$/.test(outcome)
 }

@@ -1,6 +1,7 @@
 import type { AuditEntry } from './audit.ts'
 import { type AuthenticatorFacts, type Authenticators, permits } from './authenticator.ts'
 import type { LinkedIdentity } from './chat.ts'
+import type { Hearing } from './hearing.ts'
 
 /** A registered passkey. Binary fields are base64url. */
 export interface Passkey extends AuthenticatorFacts {
@@ -64,6 +65,8 @@ export interface User {
   /** WebAuthn user handle, base64url of random bytes: tells an authenticator nothing about the person. */
   user_handle: string
   default_ttl_seconds: number
+  /** By which channels the person is told what; absent: as the account that asks has it. */
+  hearing?: Hearing
   passkeys: Passkey[]
   totp?: Totp
   /** A new seed that no correct code has confirmed yet. */
@@ -82,7 +85,7 @@ export interface User {
   erasing?: { chat: string[]; redrawn?: true }
   /** When all that names the person was erased; name and address are tombstones since. */
   erased_at?: Date
-  /** Set while no browser of theirs ever had notifications; removed before the first one is stored. */
+  /** Set while no browser or address of theirs ever had notifications; removed before the first one is stored. */
   no_browsers?: true
   /** Set for the person who signed up with the set-up link; unique, so that two such links never create two owners. */
   founder?: true

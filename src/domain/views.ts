@@ -7,6 +7,7 @@ import type { Month } from './limits.ts'
 import type { ShownTarget } from './notify.ts'
 import type { Endings, Tally } from './overview.ts'
 import type { Policy } from './policy.ts'
+import type { Push } from './push.ts'
 import type { ReceiptPayload } from './receipt.ts'
 import type { ApprovalRequest, RequestStatus } from './request.ts'
 import type { RestoreTimes } from './restore.ts'
@@ -155,6 +156,12 @@ export interface LoggedCard {
   card: Card
   approver?: string
   told?: true
+}
+
+/** A notification or a mail about a request; `approver`: the reference of its recipient, if they are one. */
+export interface LoggedPush {
+  push: Push
+  approver?: string
 }
 
 /** A workspace whose people get cards: a Slack workspace, or an organisation in Teams. */

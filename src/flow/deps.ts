@@ -6,6 +6,7 @@ import type {
   ChatPort,
   Clock,
   Log,
+  MailSender,
   OutboxSource,
   PushSender,
   Random,
@@ -148,6 +149,8 @@ export interface FlowDeps extends PeopleDeps, Stores {
   keys: KeyKeeper
   tracing: Tracing
   pusher: PushSender
+  /** Undefined: this service sends no e-mail. */
+  mailer: MailSender | undefined
   pushKey: PushKeyKeeper
   /** The configured chat platforms, one port each. */
   chats: readonly ChatPort[]

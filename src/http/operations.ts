@@ -13,6 +13,7 @@ import { decisionOperations } from './api/decisions.ts'
 import { deliveryOperations } from './api/deliveries.ts'
 import { enrollmentOperations } from './api/enrollment.ts'
 import { factorOperations } from './api/factors.ts'
+import { hearingOperations } from './api/hearing.ts'
 import { inboxOperations } from './api/inbox.ts'
 import { memberOperations, membershipOperations } from './api/members.ts'
 import { overviewOperations } from './api/overview.ts'
@@ -89,5 +90,6 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...profileOperations,
   ...chatOperations,
   ...pushOperations,
+  ...hearingOperations,
   ...serviceOperations,
 }

@@ -3,6 +3,7 @@ import type { BatchView, CardView, ConsentView, MovedView, PostView, ReplyView }
 import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { LimitBucket, LimitState } from '../domain/limits.ts'
+import type { Mail } from '../domain/mail.ts'
 import type { PushSubscription } from '../domain/push.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
@@ -55,6 +56,7 @@ export type HashPurpose =
   | 'bootstrap'
   | 'bootstrap-email'
   | 'push-endpoint'
+  | 'mail-code'
 
 /** Everything done with the service's secrets; the secrets themselves stay inside. */
 export interface Vault {
@@ -158,6 +160,8 @@ export interface OutboxEntry {
   account_id?: string
   events: OutboxEvent[]
   audit: AuditEntry[]
+  /** On requests only: a member is to be told the outcome. */
+  toldTo?: string
   /** No webhook and no browser is to be looked for: none had ever existed when the document was written. */
   noListeners?: boolean
   /** On requests and deliveries: the trace of the create, which everything that is sent about it carries on. */
@@ -198,6 +202,15 @@ export interface WebhookSender {
     secrets: readonly [string, ...string[]]
     traceparent?: string
   }): Promise<AttemptOutcome>
+  close(): void
+}
+
+/** Sends mails by the operator's relay. */
+export interface MailSender {
+  /** The relay, for the limit per host. */
+  readonly host: string
+  /** Exactly one attempt; never throws. `id`: of the message, the same whenever it is sent again; `thread`: that of others it belongs to. */
+  send(message: { to: string; mail: Mail; id: string; thread: string; at: Date }): Promise<AttemptOutcome>
   close(): void
 }
 

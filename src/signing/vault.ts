@@ -27,6 +27,7 @@ export function createVault(secrets: VaultSecrets): Vault {
     bootstrap: tokenKey('bootstrap'),
     'bootstrap-email': tokenKey('bootstrap-email'),
     'push-endpoint': tokenKey('push-endpoint'),
+    'mail-code': tokenKey('mail-code'),
   }
   return {
     hash: (purpose, value) => hmacSha256(keys[purpose], value).toString('hex'),

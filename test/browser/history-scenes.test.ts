@@ -106,6 +106,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
         data: [sampleDelivery(), failed, sampleDelivery()],
         next_cursor: null,
         cards: [CARD],
+        notifications: [],
         quiet: [],
       }
     },

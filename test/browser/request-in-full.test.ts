@@ -130,7 +130,7 @@ describeInBrowser('one request in full', () => {
       ...CARD,
       attempts: [{ at: '2026-11-20T09:30:02.000Z', what: 'post', outcome: 'accepted', duration_ms: 9 }],
     }
-    area.log = { data: [sampleDelivery()], next_cursor: null, cards: [posted], quiet: [] }
+    area.log = { data: [sampleDelivery()], next_cursor: null, cards: [posted], notifications: [], quiet: [] }
     area.entries = [
       sampleEntry({
         type: 'approval.verified',
@@ -248,7 +248,13 @@ describeInBrowser('one request in full', () => {
     })
     const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
     const dropped = sampleDelivery({ id: 'dlv_3', state: 'dropped' })
-    area.log = { data: [sampleDelivery(), webhook, dropped], next_cursor: null, cards: [CARD], quiet }
+    area.log = {
+      data: [sampleDelivery(), webhook, dropped],
+      next_cursor: null,
+      cards: [CARD],
+      notifications: [],
+      quiet,
+    }
     await open('Approve or reject this action?')
     const list = visitor.page.getByRole('list', { name: 'Deliveries' })
     await list.getByText('2 attempts').click()
@@ -274,7 +280,7 @@ describeInBrowser('one request in full', () => {
     suite.server().state.review = { ...sampleDecided(), names }
     const card: Card = { ...CARD, recipient: 'approver', approver: 'aa11bb22cc33dd44' }
     const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
-    area.log = { data: [], next_cursor: null, cards: [card], quiet }
+    area.log = { data: [], next_cursor: null, cards: [card], notifications: [], quiet }
     await open('Approved')
     const panel = await visitor.page.locator('.panel').innerText()
     expect(panel).toContain('Approver Bo Lind')

@@ -84,6 +84,7 @@ describe('the vault', () => {
     'bootstrap',
     'bootstrap-email',
     'push-endpoint',
+    'mail-code',
   ]
 
   it('hashes under one key per purpose, with the labels that every store was written with', () => {

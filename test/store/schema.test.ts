@@ -54,6 +54,7 @@ const FINGERPRINTS = [
   'df5ce48900fcee3c',
   'dcbb9009a84c4c58',
   '449bbc6558e476b4',
+  '134c3c81ad6ef70d',
 ]
 
 it('has another version when an index changes', async () => {

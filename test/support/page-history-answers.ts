@@ -116,7 +116,7 @@ export function historyArea(): HistoryArea {
     names: {},
     actions: {},
     similar: [],
-    log: { data: [], next_cursor: null, cards: [], quiet: [] },
+    log: { data: [], next_cursor: null, cards: [], notifications: [], quiet: [] },
     pageSize: 20,
     refuse: undefined,
     broken: false,

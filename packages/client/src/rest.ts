@@ -27,9 +27,11 @@ export interface Schemas {
   /** Narrows the policy of the account; null: only that of the account applies. */
   NewKeyPolicy: { approvers?: readonly (string)[]; quorum?: number; passkey_only?: true; high_impact?: true }
   Proof: { passkey?: Schemas["PasskeyAssertion"]; totp?: string }
-  AccountChange: { name?: string; names_in_channels?: boolean }
+  AccountChange: { name?: string; names_in_channels?: boolean; volumes?: Schemas["Volumes"] }
+  /** What each channel tells of requests. */
+  Volumes: { chat: "all" | "high_impact" | "none"; browser: "all" | "high_impact" | "none"; mail: "all" | "high_impact" | "digest" | "none" }
   Withdrawal: { ids: readonly (string)[] }
-  AuditType: "approval.created" | "approval.voted" | "approval.same_address" | "approval.approved" | "approval.rejected" | "approval.expired" | "approval.cancelled" | "approval.consumed" | "approval.reminded" | "approval.erased" | "approval.deleted" | "approval.verified" | "webhook.created" | "webhook.deleted" | "webhook.rotated" | "webhook.disabled" | "webhook.enabled" | "webhook.tested" | "delivery.delivered" | "delivery.failed" | "delivery.exhausted" | "delivery.dropped" | "delivery.replayed" | "card.posted" | "card.unreachable" | "card.exhausted" | "chat.linked" | "chat.unlinked" | "chat.browser_known" | "chat.installed" | "chat.uninstalled" | "chat.unavailable" | "chat.restored" | "channel.added" | "channel.removed" | "push.device_added" | "push.device_removed" | "push.sent" | "push.failed" | "key.created" | "key.revoked" | "key.secret_read" | "signing_key.created" | "signing_key.revoked" | "push_key.created" | "bootstrap.requested" | "bootstrap.approved" | "bootstrap.rejected" | "bootstrap.expired" | "bootstrap.collected" | "account.changed" | "policy.changed" | "key.changed" | "member.invited" | "member.joined" | "member.declined" | "member.changed" | "member.removed" | "member.left" | "delegate.set" | "delegate.removed" | "user.changed" | "user.erased" | "user.invited" | "user.enrolled" | "user.reset" | "session.created" | "session.ended" | "factor.passkey_added" | "factor.passkey_removed" | "factor.passkey_suspended" | "factor.passkey_counter_fell" | "factor.totp_added" | "factor.totp_removed" | "factor.totp_locked" | "factor.totp_disabled" | "factor.backup_codes_renewed" | "factor.backup_code_used" | "internal_token.used" | "store.restored" | "store.released" | "approval.released" | "audit.erased"
+  AuditType: "approval.created" | "approval.voted" | "approval.same_address" | "approval.approved" | "approval.rejected" | "approval.expired" | "approval.cancelled" | "approval.consumed" | "approval.reminded" | "approval.unheard" | "approval.erased" | "approval.deleted" | "approval.verified" | "webhook.created" | "webhook.deleted" | "webhook.rotated" | "webhook.disabled" | "webhook.enabled" | "webhook.tested" | "delivery.delivered" | "delivery.failed" | "delivery.exhausted" | "delivery.dropped" | "delivery.replayed" | "card.posted" | "card.unreachable" | "card.exhausted" | "chat.linked" | "chat.unlinked" | "chat.browser_known" | "chat.installed" | "chat.uninstalled" | "chat.unavailable" | "chat.restored" | "channel.added" | "channel.removed" | "notifications.tested" | "push.device_added" | "push.device_removed" | "push.sent" | "push.failed" | "key.created" | "key.revoked" | "key.secret_read" | "signing_key.created" | "signing_key.revoked" | "push_key.created" | "bootstrap.requested" | "bootstrap.approved" | "bootstrap.rejected" | "bootstrap.expired" | "bootstrap.collected" | "account.changed" | "policy.changed" | "key.changed" | "member.invited" | "member.joined" | "member.declined" | "member.changed" | "member.removed" | "member.left" | "delegate.set" | "delegate.removed" | "user.changed" | "user.erased" | "user.invited" | "user.enrolled" | "user.reset" | "session.created" | "session.ended" | "factor.passkey_added" | "factor.passkey_removed" | "factor.passkey_suspended" | "factor.passkey_counter_fell" | "factor.totp_added" | "factor.totp_removed" | "factor.totp_locked" | "factor.totp_disabled" | "factor.backup_codes_renewed" | "factor.backup_code_used" | "internal_token.used" | "store.restored" | "store.released" | "approval.released" | "audit.erased"
   NewMember: { email: string; name?: string; role: "approver" | "auditor"; proof?: Schemas["Proof"] }
   "Id.usr": string
   MemberRole: { role: "approver" | "auditor"; proof?: Schemas["Proof"] }
@@ -66,6 +68,10 @@ export interface Schemas {
   RemoveChatApp: { platform: "slack"; tenant: string }
   NewPushDevice: { subscription: { endpoint: string; keys: { p256dh: string; auth: string } }; name: string }
   "Id.psd": string
+  ChangeHearing: { volumes?: Schemas["Volumes"] | null; quiet_hours?: Schemas["QuietHours"] | null }
+  /** Browsers and mails keep still then, and tell what still waits afterwards. */
+  QuietHours: { from: string; to: string; time_zone: string }
+  AddressCode: { code: string }
   "Id.evt": string
   CallbackBody: { request_id: Schemas["Id.req"]; decision: "approved" | "rejected"; decided_at: Schemas["Time"]; delegate?: Schemas["ApproverReference"]; signed_receipt: Schemas["SignedReceipt"]; sandbox?: true }
   Time: string
@@ -170,7 +176,7 @@ export interface Schemas {
   /** Nothing was recorded for this request: another decision came first while this one was being written, it cannot be approved any more, or the person’s factors were changed; see `error`. */
   BatchLost: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; error: { code: Schemas["ErrorCode"]; message: string } }
   /** Stable codes to branch on; the examples have their sentences. More may be added: treat an unknown one by its status. */
-  ErrorCode: "invalid_field" | "invalid_json" | "unsupported_media_type" | "payload_too_large" | "sandbox_fields_require_sandbox_key" | "approver_email_required" | "approver_email_not_allowed" | "invalid or missing API key" | "not_signed_in" | "insufficient_scope" | "csrf_refused" | "chat_signature_refused" | "not_found" | "approver_not_found" | "not_pending" | "not_approved" | "already_consumed" | "approval_lapsed" | "sandbox_approval" | "held_after_restore" | "mismatch" | "no_eligible_approver" | "notify_not_linked" | "idempotency_mismatch" | "rate limit exceeded" | "remind_rate_limited" | "too_many_pending" | "attachment_quota_exceeded" | "quota_exceeded" | "too_many_waits" | "sandbox_request" | "already_voted" | "vote_key_revoked" | "passkey_required" | "method_not_enrolled" | "batch_changed" | "challenge_invalid" | "passkey_refused" | "passkey_suspended" | "user_handle_missing" | "not_confirmed" | "authenticator_refused" | "totp_refused" | "totp_locked" | "totp_disabled" | "sign_in_failed" | "unknown_browser" | "enrollment_invalid" | "email_taken" | "proof_required" | "last_factor" | "passkey_exists" | "identity_taken" | "identity_limit" | "chat_link_invalid" | "chat_link_not_yours" | "member_exists" | "member_limit" | "channel_unreachable" | "channel_limit" | "push_device_limit" | "passkey_limit" | "totp_exists" | "totp_not_started" | "slow_down" | "code_verifier_refused" | "wrong_matching_code" | "key_limit" | "webhook_limit" | "webhook_rotated" | "webhook_gone" | "delivery_in_progress" | "test_in_progress" | "install_cancelled" | "install_state_invalid" | "install_limit" | "install_failed" | "chat_token_refused" | "chat_sender_refused" | "chat_body_too_large" | "chat_keys_unavailable" | "storage_unavailable" | "unavailable" | "internal_error"
+  ErrorCode: "invalid_field" | "invalid_json" | "unsupported_media_type" | "payload_too_large" | "sandbox_fields_require_sandbox_key" | "approver_email_required" | "approver_email_not_allowed" | "invalid or missing API key" | "not_signed_in" | "insufficient_scope" | "csrf_refused" | "chat_signature_refused" | "not_found" | "approver_not_found" | "not_pending" | "not_approved" | "already_consumed" | "approval_lapsed" | "sandbox_approval" | "held_after_restore" | "mismatch" | "no_eligible_approver" | "notify_not_linked" | "idempotency_mismatch" | "rate limit exceeded" | "remind_rate_limited" | "too_many_pending" | "attachment_quota_exceeded" | "quota_exceeded" | "too_many_waits" | "sandbox_request" | "already_voted" | "vote_key_revoked" | "passkey_required" | "method_not_enrolled" | "batch_changed" | "challenge_invalid" | "passkey_refused" | "passkey_suspended" | "user_handle_missing" | "not_confirmed" | "authenticator_refused" | "totp_refused" | "totp_locked" | "totp_disabled" | "sign_in_failed" | "unknown_browser" | "enrollment_invalid" | "email_taken" | "proof_required" | "last_factor" | "passkey_exists" | "identity_taken" | "identity_limit" | "chat_link_invalid" | "chat_link_not_yours" | "member_exists" | "member_limit" | "channel_unreachable" | "channel_limit" | "push_device_limit" | "mail_off" | "mail_confirmed" | "mail_code_limit" | "mail_code_refused" | "passkey_limit" | "totp_exists" | "totp_not_started" | "slow_down" | "code_verifier_refused" | "wrong_matching_code" | "key_limit" | "webhook_limit" | "webhook_rotated" | "webhook_gone" | "delivery_in_progress" | "test_in_progress" | "install_cancelled" | "install_state_invalid" | "install_limit" | "install_failed" | "chat_token_refused" | "chat_sender_refused" | "chat_body_too_large" | "chat_keys_unavailable" | "storage_unavailable" | "unavailable" | "internal_error"
   BootstrapStarted: { bootstrap_id: string; status: "pending"; message: string; expires_at: Schemas["Time"]; interval: number; ignored_fields?: Schemas["IgnoredFields"] }
   BootstrapStatus: Schemas["BootstrapUndecided"] | Schemas["BootstrapApproved"] | Schemas["BootstrapExpired"]
   BootstrapUndecided: { status: "pending" | "rejected" }
@@ -196,7 +202,7 @@ export interface Schemas {
   WebhookSecret: { webhook_signing_secret: string }
   /** Answer to a session: all keys that are not revoked. */
   WebhookSecrets: { keys: readonly ({ id: Schemas["Id.key"]; name: string; key_prefix: string; webhook_signing_secret: string })[] }
-  Account: { id: Schemas["Id.acc"]; name: string; role: "owner" | "approver" | "auditor"; owner: { id: Schemas["Id.usr"]; name: string; email: string; approver: Schemas["ApproverReference"] }; created_at: Schemas["Time"]; names_in_channels: boolean; quota: { limit: number; used: number; month: string; resets_at: Schemas["Time"] }; policy?: Schemas["Policy"] }
+  Account: { id: Schemas["Id.acc"]; name: string; role: "owner" | "approver" | "auditor"; owner: { id: Schemas["Id.usr"]; name: string; email: string; approver: Schemas["ApproverReference"] }; created_at: Schemas["Time"]; names_in_channels: boolean; volumes: Schemas["VolumesOutput"]; quota: { limit: number; used: number; month: string; resets_at: Schemas["Time"] }; policy?: Schemas["Policy"] }
   Policy: { approvers: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string; approver: Schemas["ApproverReference"]; has_passkey: boolean; has_totp: boolean; confirmed: boolean; eligible: boolean })[]; quorum: number; passkey_only: boolean; high_impact: boolean; confirmed_only: boolean; authenticators?: Schemas["Authenticators"]; can_attest?: true; reminders: readonly (number)[]; reachable: boolean; ignored_fields?: Schemas["IgnoredFields"] }
   History: { data: readonly (Schemas["HistoryRow"])[]; next_cursor: Schemas["NextCursor"]; searched_to?: Schemas["Time"]; names: Schemas["Names"] }
   HistoryRow: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; high_impact: boolean; sandbox?: Schemas["SandboxMark"]; requested_by: { key_name: string; account_name: string }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decided_at?: Schemas["Time"]; decision?: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"] }; quorum: Schemas["Quorum"] }
@@ -225,10 +231,13 @@ export interface Schemas {
   ChangedWebhook: { ok: true; webhook: Schemas["Webhook"] }
   RotatedWebhook: { webhook: Schemas["Webhook"]; secret: string; previous_secret_valid_until: Schemas["Time"] }
   DeliveryList: { data: readonly (Schemas["Delivery"])[]; next_cursor: Schemas["NextCursor"] }
-  RequestLog: { data: readonly (Schemas["Delivery"])[]; next_cursor: Schemas["NextCursor"]; cards: readonly (Schemas["Card"])[]; quiet: readonly ({ approver: Schemas["ApproverReference"]; until: Schemas["Time"] })[] }
+  RequestLog: { data: readonly (Schemas["Delivery"])[]; next_cursor: Schemas["NextCursor"]; cards: readonly (Schemas["Card"])[]; notifications: readonly (Schemas["Notification"])[]; quiet: readonly ({ approver: Schemas["ApproverReference"]; until: Schemas["Time"] })[] }
   /** One message in chat about a request, edited as the request changes. */
   Card: { id: Schemas["Id.crd"]; platform: "slack" | "teams"; recipient: "approver" | "channel" | "member"; approver?: Schemas["ApproverReference"]; state: "due" | "sending" | "shown" | "behind" | "not_sent" | "unreachable"; next_attempt_at: Schemas["Time"] | null; attempts: readonly ({ at: Schemas["Time"]; what: "post" | "update" | "reply"; outcome: "accepted" | "unreachable" | "unavailable" | "rate_limited" | "timeout" | "failed" | "interrupted"; duration_ms: number })[]; created_at: Schemas["Time"] }
   "Id.crd": string
+  /** One notification in a browser, or one mail, about a request. */
+  Notification: { id: Schemas["Id.psh"]; channel: "browser" | "mail"; about: "request" | "reminder" | "outcome"; approver?: Schemas["ApproverReference"]; state: "due" | "sending" | "sent" | "dead" | "dropped"; next_attempt_at: Schemas["Time"] | null; attempts: readonly ({ at: Schemas["Time"]; outcome: string; duration_ms: number })[]; created_at: Schemas["Time"] }
+  "Id.psh": string
   CurrentSession: { user: Schemas["User"]; expires_at: Schemas["Time"]; accounts: readonly ({ id: Schemas["Id.acc"]; name: string; role: "owner" | "approver" | "auditor"; own: boolean })[]; invitations: readonly ({ account_id: Schemas["Id.acc"]; account_name: string; role: "approver" | "auditor"; invited_at: Schemas["Time"] })[] }
   User: { id: Schemas["Id.usr"]; email: string; name: string; approver: Schemas["ApproverReference"]; account_id: Schemas["Id.acc"]; role: "owner"; has_passkey: boolean; has_totp: boolean; has_suspended_passkey: boolean; default_ttl_seconds: number; delegate: { email: string; name: string; starts_at: Schemas["Time"]; ends_at: Schemas["Time"] } | null }
   /** The answer also sets the session cookie. */
@@ -271,8 +280,17 @@ export interface Schemas {
   PushDevice: { id: Schemas["Id.psd"]; name: string; created_at: Schemas["Time"]; last_sent_at: Schemas["Time"] | null }
   RegisteredPushDevice: { device: Schemas["PushDevice"] }
   PushTest: { ok: true; sent: boolean }
+  /** By which channels the person is told what. */
+  Hearing: { volumes: Schemas["VolumesOutput"] | null; quiet_hours: Schemas["QuietHoursOutput"] | null; mail: Schemas["MailAddress"] | null }
+  /** The address with which the person signs in, as a place to be told. */
+  MailAddress: { id: Schemas["Id.psd"]; state: "off" | "unconfirmed" | "on" | "bounced"; last_sent_at: Schemas["Time"] | null }
+  AddressCodeSent: { ok: true; sent: boolean }
   Alive: { status: "ok"; version: string; commit: string }
   Ready: { status: "ready" }
+  /** What each channel tells of requests. */
+  VolumesOutput: { chat: "all" | "high_impact" | "none"; browser: "all" | "high_impact" | "none"; mail: "all" | "high_impact" | "digest" | "none" }
+  /** Browsers and mails keep still then, and tell what still waits afterwards. */
+  QuietHoursOutput: { from: string; to: string; time_zone: string }
 }
 
 /** What each call takes and answers. Calls that answer with something else than JSON are left out. */
@@ -469,6 +487,16 @@ export interface Operations {
   "POST /api/v1/me/push/{id}/remove": { input: { path: { id: Schemas["Id.psd"] } }; answer: Schemas["Ok"] }
   /** Send a test to a browser */
   "POST /api/v1/me/push/{id}/test": { input: { path: { id: Schemas["Id.psd"] } }; answer: Schemas["PushTest"] }
+  /** Show by which channels I am told what */
+  "GET /api/v1/me/notifications": { input: {  }; answer: Schemas["Hearing"] }
+  /** Choose by which channels I am told what */
+  "PATCH /api/v1/me/notifications": { input: { body: Schemas["ChangeHearing"] }; answer: Schemas["Hearing"] }
+  /** Send a code to my e-mail address */
+  "POST /api/v1/me/mail": { input: {  }; answer: Schemas["AddressCodeSent"] }
+  /** Confirm my e-mail address by the code */
+  "POST /api/v1/me/mail/confirm": { input: { body: Schemas["AddressCode"] }; answer: Schemas["Hearing"] }
+  /** Send a test to my chat accounts */
+  "POST /api/v1/me/chat/test": { input: {  }; answer: Schemas["Ok"] }
   /** Liveness check */
   "GET /healthz": { input: {  }; answer: Schemas["Alive"] }
   /** Readiness check */

@@ -144,14 +144,17 @@ export const WITNESSES: readonly Witness[] = [
     kept: true,
     rules: [['push_key.created', always]],
   },
-  // A removed device is deleted once the trail has its removal.
+  // A removed browser is deleted once the trail has its removal; an address stays, and may be confirmed again.
   {
     collection: 'push_devices',
-    fields: ['state'],
+    fields: ['state', 'kind'],
     kept: false,
     rules: [
-      ['push.device_added', always],
-      ['push.device_removed', ({ state }) => state === 'removed'],
+      ['push.device_added', ({ state, kind }) => state === 'active' || kind === undefined || undefined],
+      [
+        'push.device_removed',
+        ({ state, kind }) => state === 'removed' || (kind === undefined ? false : undefined),
+      ],
     ],
   },
   // A test push leaves no entry: the person who asked for it watches its outcome.

@@ -2,6 +2,8 @@ import { type Account, may, roleIn } from '../../domain/account.ts'
 import type { AuditActor } from '../../domain/audit.ts'
 import { type Authenticators, authenticatorWords } from '../../domain/authenticator.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
+import { ALL, volumeWords } from '../../domain/hearing.ts'
 import { monthAt } from '../../domain/limits.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
 import { factorsOf, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
@@ -33,19 +35,22 @@ export async function viewAccount(deps: FlowDeps, person: User, wanted?: string)
 export async function changeAccount(
   deps: FlowDeps,
   person: User,
-  wanted: Partial<Pick<Account, 'name' | 'names_in_channels'>>,
+  wanted: Partial<Pick<Account, 'name' | 'names_in_channels' | 'volumes'>>,
   address: string,
 ): Promise<AccountView> {
   await accessTo(deps, person, 'manage')
-  await changeFresh(deps.accounts, person.account_id, ({ name, names_in_channels = false, ...account }) => {
-    const fields = {
-      ...(wanted.name === undefined || wanted.name === name ? {} : { name: wanted.name }),
-      ...(wanted.names_in_channels === undefined || wanted.names_in_channels === names_in_channels
-        ? {}
-        : { names_in_channels: wanted.names_in_channels }),
-    }
+  await changeFresh(deps.accounts, person.account_id, (account) => {
+    const { id, name, names_in_channels = false, volumes = ALL } = account
+    const isNew = wanted.volumes !== undefined && volumeWords(wanted.volumes) !== volumeWords(volumes)
+    const flat = given({
+      name: wanted.name === name ? undefined : wanted.name,
+      names_in_channels:
+        wanted.names_in_channels === names_in_channels ? undefined : wanted.names_in_channels,
+    })
+    const fields = { ...flat, ...given({ volumes: isNew ? wanted.volumes : undefined }) }
     if (Object.keys(fields).length === 0) return undefined
-    const about = { address, subject: account.id, detail: fields }
+    const detail = { ...flat, ...(fields.volumes && { volumes: volumeWords(fields.volumes) }) }
+    const about = { address, subject: id, detail }
     return { fields, audit: [personAudit(deps, 'account.changed', person, about)] }
   })
   return viewAccount(deps, person)

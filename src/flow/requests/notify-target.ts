@@ -16,7 +16,8 @@ export interface NotifyInput {
 
 /**
  * Finds where the caller wants the outcome told. A caller can write only to channels that the owner has connected and to members
- * who linked an identity themselves; strangers, and members without a link, are refused alike (T89).
+ * who linked an identity, turned on notifications or confirmed their address themselves; strangers, and members who did none of
+ * that, are refused alike (T89).
  * @throws Refusal `notify_not_linked`, `invalid_field` for a name that several channels have
  */
 export async function findTarget(
@@ -37,7 +38,8 @@ export async function findTarget(
   const { member = '' } = input
   const person = await memberNamed(deps, account, member)
   const linked = person?.chat.some(({ platform, tenant }) => serves(served, platform, tenant))
-  if (person === undefined || !linked) throw refusal('notify_not_linked', { field: 'notify.member' })
+  const heard = linked || (person !== undefined && (await deps.pushDevices.activeOf([person.id])).length > 0)
+  if (person === undefined || !heard) throw refusal('notify_not_linked', { field: 'notify.member' })
   return { kind: 'member', named: member, user_id: person.id }
 }
 

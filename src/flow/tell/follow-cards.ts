@@ -4,6 +4,7 @@ import type { Card, CardRecipient, ChatPlatform } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
 import { given } from '../../domain/given.ts'
+import { tells, volumesOf } from '../../domain/hearing.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { OutboxEntry } from '../../ports/ports.ts'
@@ -61,7 +62,7 @@ export async function followCards(deps: FlowDeps, entries: readonly RequestEntry
   const at = deps.clock.now()
   const news = about.map(({ quiet, batch, ...one }) => ({
     ...(batch === undefined ? newsOf(one, at) : newsOfBatch({ ...one, batch }, at)),
-    unreminded: [...quiet.keys()],
+    unreminded: [...quiet],
   }))
   await deps.cards.follow(
     joinNews(news).filter(({ version, replies }) => version !== undefined || replies.length > 0),
@@ -80,19 +81,28 @@ export async function makeCards(deps: FlowDeps, requests: readonly ApprovalReque
   const batches = await batchesOf(deps, asked)
   const about = asked.map(async (request) => {
     const batch = batches.get(request.batch?.id ?? '')
-    return { request, ...given({ batch }), quiet: await quietPeople(deps, request, request.created_at) }
+    return { request, ...given({ batch }), quiet: await quietInChat(deps, request, request.created_at) }
   })
   await deps.cards.insertNew(await addressCards(deps, await Promise.all(about)))
 }
 
-/** Returns the approvers for whom the key was silenced when it last asked or reminded; a later call returns the same. */
+/** Returns the approvers who hear nothing in chat of what a key last asked or reminded of. */
 async function quietNow(
   deps: FlowDeps,
   { events }: RequestEntry,
   request: ApprovalRequest,
-): Promise<ReadonlyMap<string, Date>> {
+): Promise<ReadonlySet<string>> {
   const last = events.findLast(isAsking)
-  return last === undefined ? new Map() : quietPeople(deps, request, last.created_at)
+  return last === undefined ? new Set() : quietInChat(deps, request, last.created_at)
+}
+
+/** Finds those for whom the key was silenced at that time, and those who chose to hear nothing of such requests in chat. */
+async function quietInChat(deps: FlowDeps, request: ApprovalRequest, at: Date): Promise<ReadonlySet<string>> {
+  const silenced = await quietPeople(deps, request, at)
+  const account = await deps.accounts.find(request.account_id)
+  const people = await deps.users.findMany(await approversToNotify(deps, request))
+  const deaf = people.filter((person) => tells(volumesOf(person, account).chat, request) === 'never')
+  return new Set([...silenced.keys(), ...deaf.map(({ id }) => id)])
 }
 
 interface About {
@@ -231,11 +241,11 @@ export async function followNotices(
   return cards.length > 0
 }
 
-/** A request with the approvers for whom its key is silenced now (`domain/attention.ts`): they get no card. */
+/** A request with the approvers who hear nothing of it in chat: they get no card. */
 interface Asked {
   request: ApprovalRequest
   batch?: CardBatch
-  quiet: ReadonlyMap<string, unknown>
+  quiet: ReadonlySet<string>
 }
 
 /**

@@ -2,7 +2,13 @@ import { ECDH } from 'node:crypto'
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
-import { MOST_PUSH_DEVICES, type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
+import {
+  MOST_PUSH_DEVICES,
+  mailDeviceId,
+  type PushDevice,
+  type PushSubscription,
+  TEST_PUSH_MS,
+} from '../../domain/push.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { fromBase64Url } from '../../signing/base64.ts'
@@ -13,8 +19,11 @@ import { sealSubscription } from './push-secrets.ts'
 import { attemptPush } from './send-pushes.ts'
 
 /** The person's browsers that show notifications, oldest first. */
-export function listPushDevices({ pushDevices }: FlowDeps, person: Pick<User, 'id'>): Promise<PushDevice[]> {
-  return pushDevices.activeOf([person.id])
+export async function listPushDevices(
+  { pushDevices }: FlowDeps,
+  person: Pick<User, 'id'>,
+): Promise<PushDevice[]> {
+  return (await pushDevices.activeOf([person.id])).filter(({ kind }) => kind === undefined)
 }
 
 /**
@@ -81,14 +90,14 @@ function readSubscription({ targets, vault }: FlowDeps, given: PushSubscription)
   return { ...sealSubscription(vault, { ...given, endpoint: target.href }), host: target.host }
 }
 
-/** Needs no proof: it lowers nothing. @throws Refusal `not_found` */
+/** Removes a browser, or the address. Needs no proof: it lowers nothing. @throws Refusal `not_found` */
 export async function removePushDevice(
   deps: FlowDeps,
   person: User,
   id: string,
   address: string,
 ): Promise<void> {
-  const device = await findOwn(deps, person, id)
+  const device = await findOwn(deps, person, id, ['active', 'unconfirmed'])
   const actor = { kind: 'user', id: person.id, address } as const
   const audit = removalEntry(deps, device, { reason: 'removed', actor })
   if (!(await deps.pushDevices.remove(id, person.id, audit))) throw refusal('not_found')
@@ -109,9 +118,15 @@ export async function testPushDevice(deps: FlowDeps, person: User, id: string): 
   return (await attemptPush(deps, push)).state === 'sent'
 }
 
-async function findOwn({ pushDevices }: FlowDeps, person: Pick<User, 'id'>, id: string): Promise<PushDevice> {
+async function findOwn(
+  { pushDevices }: FlowDeps,
+  person: Pick<User, 'id'>,
+  id: string,
+  states: readonly PushDevice['state'][] = ['active'],
+): Promise<PushDevice> {
   const device = isId('psd', id) ? await pushDevices.find(id) : undefined
-  if (device?.state !== 'active' || device.user_id !== person.id) throw refusal('not_found')
+  if (device === undefined || !states.includes(device.state) || device.user_id !== person.id)
+    throw refusal('not_found')
   return device
 }
 
@@ -119,7 +134,7 @@ async function findOwn({ pushDevices }: FlowDeps, person: Pick<User, 'id'>, id: 
 type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again' | 'reset'
 
 /**
- * Sends none of the person's browsers anything more: one of them may be an intruder's, and would outlive the
+ * Sends none of the person's browsers, nor their address, anything more: one of them may be an intruder's, and would outlive the
  * session it was registered with (T23).
  * @returns how many there were
  */
@@ -129,13 +144,16 @@ export async function removeAllDevices(
   actor: AuditActor,
   reason: RemovalReason,
 ): Promise<number> {
-  const devices = await deps.pushDevices.activeOf([person.id])
+  const address = await deps.pushDevices.find(mailDeviceId(person.id))
+  const unconfirmed = address?.state === 'unconfirmed' ? [address] : []
+  const devices = [...(await deps.pushDevices.activeOf([person.id])), ...unconfirmed]
   for (const device of devices)
     await deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason, actor }))
   return devices.length
 }
 
-function removalEntry(
+/** Makes the entry of a removal. */
+export function removalEntry(
   deps: FlowDeps,
   device: PushDevice,
   { reason, actor = { kind: 'service' } }: { reason: RemovalReason; actor?: AuditActor },

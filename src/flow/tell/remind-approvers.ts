@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { judgeReminder } from '../../domain/attention.ts'
-import type { AuditActor } from '../../domain/audit.ts'
+import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { isUnreached } from '../../domain/card-standing.ts'
 import { refusal } from '../../domain/errors.ts'
 import { drawEvent, type OutboxEvent } from '../../domain/event.ts'
 import { remindedData } from '../../domain/event-data.ts'
+import { tells, volumesOf } from '../../domain/hearing.ts'
+import type { PushDevice } from '../../domain/push.ts'
 import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import type { Reminder } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -15,7 +17,7 @@ import { findReadableRequest } from '../requests/read-request.ts'
 import { expireIfLapsed, settleDue } from '../requests/settle-request.ts'
 import { reminderId } from './card-batch.ts'
 import { followCards } from './follow-cards.ts'
-import { followPushes } from './follow-pushes.ts'
+import { followPushes, placesOf } from './follow-pushes.ts'
 
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60
@@ -74,15 +76,30 @@ async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise
     return
   }
   const { audit, ...told } = reminderOf(deps, request, at, { kind: 'service' }, true)
-  const reminder = { ...told, audit: { ...audit, detail: { automatic: true } } }
+  const itself = audit.map((entry) => ({ ...entry, detail: { automatic: true } }))
+  const reminder = { ...told, audit: [...itself, ...(await unheardEntries(deps, request, at))] }
   const reminded = await deps.requests.settleReminder(request.id, request.version, next, reminder)
   if (reminded !== undefined) deps.changes.changed(request.id)
+}
+
+/**
+ * Makes the entry by which the account's owner is told that the first reminder reaches nobody; none where it reaches somebody, or
+ * the owner cannot be told either.
+ */
+async function unheardEntries(deps: FlowDeps, request: ApprovalRequest, at: Date): Promise<AuditEntry[]> {
+  if ((request.reminder_count ?? 0) > 0 || (await isReachable(deps, request))) return []
+  const owner_id = (await deps.accounts.find(request.account_id))?.owner_id
+  const owner = owner_id === undefined ? undefined : await deps.users.find(owner_id)
+  if (owner === undefined) return []
+  const isHeard = owner.chat.length > 0 || (await placesOf(deps, [owner.id])).length > 0
+  const entry = auditEntry(deps, request, 'approval.unheard', { kind: 'service' }, at)
+  return isHeard ? [{ ...entry, detail: { owner_id: owner.id } }] : []
 }
 
 /** Builds the event and the audit entry of a reminder. */
 function reminderOf(deps: FlowDeps, request: ApprovalRequest, at: Date, actor: AuditActor, automatic?: true) {
   const event = drawEvent(deps, 'approval.reminded', at, remindedData(request, automatic))
-  return { at, event, audit: auditEntry(deps, request, 'approval.reminded', actor, at) }
+  return { at, event, audit: [auditEntry(deps, request, 'approval.reminded', actor, at)] }
 }
 
 /** How long a caller waits to learn whether a message was accepted. */
@@ -121,10 +138,17 @@ async function tellOfReminder(
   }
 }
 
-/** Checks whether any approver for whom the request waits can be told somewhere, whatever became of this reminder. */
+/** Checks whether any approver for whom the request waits can be told of it somewhere, whatever became of this reminder. */
 async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
   const people = await pendingApprovers(deps, request, deps.clock.now())
-  if ((await deps.pushDevices.activeOf(people)).length > 0) return true
+  const places = await placesOf(deps, people)
+  if (places.length > 0) {
+    const account = await deps.accounts.find(request.account_id)
+    const persons = new Map((await deps.users.findMany(people)).map((person) => [person.id, person]))
+    const isHeard = ({ user_id, kind }: PushDevice) =>
+      tells(volumesOf(persons.get(user_id), account)[kind ?? 'browser'], request) !== 'never'
+    if (places.some(isHeard)) return true
+  }
   if (deps.chats.length === 0) return false
   return (await deps.cards.ofRequest(cardSubjectOf(request))).some(
     ({ recipient, ...card }) =>

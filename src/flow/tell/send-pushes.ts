@@ -1,16 +1,24 @@
+import { roleIn } from '../../domain/account.ts'
 import { type AuditEntry, drawEntry } from '../../domain/audit.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
+import { drawMail } from '../../domain/mail.ts'
 import {
-  batchPush,
-  consentPush,
-  noticePush,
+  batchNews,
+  consentNews,
+  DIGEST_MOST,
+  digestNews,
+  drawPayload,
+  factorNews,
+  invitationNews,
+  mailDeviceId,
+  type News,
+  outcomeNews,
   type Push,
   type PushDevice,
-  type PushPayload,
-  requestPush,
-  TEST_PUSH,
+  requestNews,
+  TEST_NEWS,
 } from '../../domain/push.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
@@ -23,6 +31,7 @@ import { pendingApprovers } from '../people/delegates.ts'
 import { attemptOnce } from '../queue/attempt-once.ts'
 import { createSendLoop, holding, type SendLoop } from '../queue/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
+import { pendingForPerson } from '../requests/review-request.ts'
 import { openSubscription } from './push-secrets.ts'
 import { findSubject } from './show-card.ts'
 
@@ -65,8 +74,9 @@ export function attemptPush(
   return attemptOnce<PushStep>(deps, push, interrupted, {
     async prepare(at) {
       const device = await deps.pushDevices.find(push.device_id)
-      const drawn = push.expires_at > at && isTheirs(device, push) ? await drawPush(deps, push) : undefined
-      return device && drawn && (() => send(deps, push, device, drawn, at))
+      const wanted = push.expires_at > at && maySend(device, push)
+      const drawn = wanted ? await drawNews(deps, push) : undefined
+      return drawn && (() => send(deps, push, device, drawn, at))
     },
     stepAfter: (result, tries) => stepAfter(deps, push, tries, result),
     tell: (step, at, attempt) => ({
@@ -84,19 +94,24 @@ export function attemptPush(
   })
 }
 
-/** Checks the device: one that another person has taken over since must not show this person's requests. */
-function isTheirs(device: PushDevice | undefined, { user_id }: Push): device is PushDevice {
+/**
+ * Checks the place: a browser that another person has taken over since must not show this person's requests. An invitation goes
+ * to an address that nobody has confirmed, but not to one that bounced.
+ */
+function maySend(device: PushDevice | undefined, { user_id, about }: Push): boolean {
+  if (about.kind === 'invitation') return device?.bounced_at === undefined
   return device?.state === 'active' && device.user_id === user_id
 }
 
 async function send(
   deps: FlowDeps,
   push: Push,
-  device: PushDevice,
-  payload: PushPayload,
+  device: PushDevice | undefined,
+  news: News,
   at: Date,
 ): Promise<AttemptOutcome> {
-  if (deps.pushKey.isOff()) return { outcome: 'unsigned', duration_ms: 0 }
+  if (push.device_id === mailDeviceId(push.user_id)) return sendMail(deps, push, news, at)
+  if (device === undefined || deps.pushKey.isOff()) return { outcome: 'unsigned', duration_ms: 0 }
   const subscription = openSubscription(deps.vault, device)
   if (subscription === undefined) {
     deps.log.error({ device_id: device.id }, 'decrypting the subscription of a browser failed; remove it')
@@ -106,12 +121,22 @@ async function send(
   return deps.pusher.send({
     subscription,
     keys: deps.pushKey.current(),
-    payload: JSON.stringify(payload),
+    payload: JSON.stringify(drawPayload(news)),
     ttl_seconds: Math.min(LONGEST_TTL, left),
     // A hash, since the ids of requests must not reach the push service.
-    topic: sha256Hex(payload.tag).slice(0, TOPIC_LENGTH),
+    topic: sha256Hex(news.tag).slice(0, TOPIC_LENGTH),
     at,
   })
+}
+
+/** The address is read now, and goes nowhere but to the relay. */
+async function sendMail(deps: FlowDeps, push: Push, news: News, at: Date): Promise<AttemptOutcome> {
+  const person = await deps.users.find(push.user_id)
+  if (deps.mailer === undefined || person === undefined) return { outcome: 'unsigned', duration_ms: 0 }
+  const mail = drawMail(news, deps.settings.baseUrl)
+  const id = sha256Hex(`${push.event_id} ${push.device_id}`).slice(0, TOPIC_LENGTH)
+  const thread = sha256Hex(`${news.tag} ${push.device_id}`).slice(0, TOPIC_LENGTH)
+  return deps.mailer.send({ to: person.email, mail, id, thread, at })
 }
 
 /** Returns the next step. A test is tried once: the person who asked for it sees the outcome. */
@@ -138,7 +163,10 @@ function auditOf(
   return [drawEntry(deps, { type, at, actor: { kind: 'service' }, account_id, subject: id, detail })]
 }
 
-/** Removes a device whose subscription the push service no longer knows: permission was withdrawn, or the browser is gone. */
+/**
+ * Removes a browser whose subscription the push service no longer knows (permission was withdrawn, or the browser is gone), or an
+ * address that the relay refused. Of the address the person is told everywhere else.
+ */
 async function forget(deps: FlowDeps, push: Push, at: Date): Promise<void> {
   const { device_id, user_id } = push
   const device = await deps.pushDevices.find(device_id)
@@ -149,27 +177,28 @@ async function forget(deps: FlowDeps, push: Push, at: Date): Promise<void> {
     actor: { kind: 'service' },
     account_id: device.account_id,
     subject: device_id,
-    detail: { user_id, reason: 'gone' },
+    detail: { user_id, reason: device.kind === 'mail' ? 'bounced' : 'gone' },
   })
-  await deps.pushDevices.remove(device_id, user_id, removed)
+  const bounced = device.kind === 'mail' ? { bounced_at: at } : {}
+  await deps.pushDevices.remove(device_id, user_id, removed, bounced)
 }
 
 /**
- * Draws the text of the push from the current state.
- * @returns undefined when there is no reason left to notify: decided, expired, already voted, or no longer theirs to decide
+ * Draws what the push says from the current state.
+ * @returns undefined when there is no reason left to tell: decided, expired, already voted, no longer theirs to decide or to hear
  */
-export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload | undefined> {
+export async function drawNews(deps: FlowDeps, push: Push): Promise<News | undefined> {
   const { about, event_id, user_id } = push
   const now = deps.clock.now()
   switch (about.kind) {
     case 'test':
-      return TEST_PUSH
+      return TEST_NEWS
     case 'notice':
-      return noticePush(about.notice, event_id)
+      return factorNews(about.notice, event_id)
     case 'consent': {
       const bootstrap = await deps.bootstraps.find(about.bootstrap_id)
       if (bootstrap === undefined || !isWaiting(bootstrap, now)) return undefined
-      return consentPush(bootstrap)
+      return consentNews(bootstrap)
     }
     case 'request':
     case 'reminder': {
@@ -179,8 +208,14 @@ export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload 
       const mine = await waitingFor(deps, user_id, isBatch ? subject.members : [subject], now)
       const [first] = mine
       if (first === undefined) return undefined
-      return isBatch ? batchPush(subject.id, mine, about.kind) : requestPush(first, about.kind)
+      return isBatch ? batchNews(subject.id, mine, about.kind) : requestNews(first, about.kind)
     }
+    case 'outcome':
+      return drawOutcome(deps, about.request_id, user_id)
+    case 'digest':
+      return drawDigest(deps, user_id, event_id)
+    case 'invitation':
+      return drawInvitation(deps, push)
   }
 }
 
@@ -202,4 +237,31 @@ async function waitingFor(
     if (mine) waiting.push(request)
   }
   return waiting
+}
+
+/** The state of the account counts as it is now: a member who left is told nothing (T89). */
+async function drawOutcome(deps: FlowDeps, requestId: string, userId: string): Promise<News | undefined> {
+  const request = await deps.requests.find(requestId)
+  if (request === undefined || request.status === 'pending') return undefined
+  const account = await deps.accounts.find(request.account_id)
+  return account !== undefined && roleIn(account, userId) !== undefined ? outcomeNews(request) : undefined
+}
+
+async function drawDigest(deps: FlowDeps, userId: string, eventId: string): Promise<News | undefined> {
+  const person = await deps.users.find(userId)
+  if (person === undefined) return undefined
+  const { waiting } = await pendingForPerson(deps, person, { limit: DIGEST_MOST })
+  const requests = waiting.map(({ request }) => request)
+  return requests.length === 0 ? undefined : digestNews(requests, eventId)
+}
+
+async function drawInvitation(
+  deps: FlowDeps,
+  { account_id, user_id, event_id }: Push,
+): Promise<News | undefined> {
+  const account = await deps.accounts.find(account_id)
+  const member = account?.members.find((one) => one.user_id === user_id && one.state === 'invited')
+  if (account === undefined || member === undefined) return undefined
+  const inviter = (await deps.users.find(account.owner_id))?.name ?? account.name
+  return invitationNews(account, { inviter, role: member.role, tag: event_id })
 }

@@ -1,5 +1,6 @@
 import { type Account, hasChannel, roleIn } from '../../domain/account.ts'
 import type { Card, CardRecipient, ChatPlatform } from '../../domain/chat.ts'
+import { tells, volumesOf } from '../../domain/hearing.ts'
 import { isTarget } from '../../domain/notify.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
@@ -28,18 +29,20 @@ export async function cardsThatTell(
 
 /**
  * Checks whether the card tells the outcome aloud, and is posted for that if it was not before. The state of the account counts
- * as it is now: a channel that was disconnected, or a member who left or unlinked their identities, is told nothing (T89).
+ * as it is now: a channel that was disconnected, or a member who left, unlinked their identities or wants to hear nothing in chat,
+ * is told nothing (T89).
  */
 export async function tellsOutcome(
   deps: FlowDeps,
   card: Pick<Card, 'platform' | 'recipient'>,
-  { status, notify }: ApprovalRequest,
+  { status, notify, high_impact }: ApprovalRequest,
   { account, person }: { account: Account | undefined; person: User | undefined },
 ): Promise<boolean> {
   if (status === 'pending' || account === undefined || !isTarget(notify, card)) return false
   const { platform, recipient } = card
   if (recipient.kind === 'channel') return hasChannel(account, { platform, ...recipient })
   if (person === undefined || roleIn(account, person.id) === undefined) return false
+  if (tells(volumesOf(person, account).chat, { high_impact }) === 'never') return false
   const served = await servedTo(deps, account.id)
   return person.chat.some((one) => one.platform === platform && serves(served, platform, one.tenant))
 }

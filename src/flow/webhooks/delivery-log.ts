@@ -1,8 +1,9 @@
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import { isTarget } from '../../domain/notify.ts'
 import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
-import type { ListedWebhook, LoggedCard } from '../../domain/views.ts'
+import type { ListedWebhook, LoggedCard, LoggedPush } from '../../domain/views.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import type { ListPosition } from '../../store/mongo/filters.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -21,6 +22,7 @@ export interface DeliveryPage {
 /** The log of a request with its cards in chat; every page carries all cards, since there are few. */
 export interface RequestLog extends DeliveryPage {
   cards: LoggedCard[]
+  pushes: LoggedPush[]
   /** Approvers who were not notified of the request because they had just rejected several of this key's requests. */
   quiet: { approver: string; until: Date }[]
 }
@@ -81,7 +83,7 @@ export async function readRequestLog(
   const request = isId('req', id) ? await deps.requests.find(id) : undefined
   if (request?.account_id !== accountId) throw refusal('not_found')
   const deliveries = await readPage(deps, { account_id: accountId, request_id: id }, page)
-  return { ...deliveries, cards: await readCards(deps, request), quiet: await readQuiet(deps, request) }
+  return { ...deliveries, ...(await readTold(deps, request)) }
 }
 
 /**
@@ -93,13 +95,33 @@ export async function readCallbackLog(deps: FlowDeps, caller: Caller, id: string
   const request = await findReadableRequest(deps, caller, id)
   const { callback } = request
   const delivery = callback && (await deps.deliveries.find(callback.delivery_id))
-  const cards = await readCards(deps, request)
-  return {
-    deliveries: delivery === undefined ? [] : [delivery],
-    more: false,
-    cards,
-    quiet: await readQuiet(deps, request),
-  }
+  const deliveries = delivery === undefined ? [] : [delivery]
+  return { deliveries, more: false, ...(await readTold(deps, request)) }
+}
+
+/** Reads how people were told of the request. */
+async function readTold(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+): Promise<Pick<RequestLog, 'cards' | 'pushes' | 'quiet'>> {
+  const [cards, pushes, quiet] = await Promise.all([
+    readCards(deps, request),
+    readPushes(deps, request),
+    readQuiet(deps, request),
+  ])
+  return { cards, pushes, quiet }
+}
+
+async function readPushes({ pushes }: FlowDeps, request: ApprovalRequest): Promise<LoggedPush[]> {
+  if (request.sandbox) return []
+  const references = referencesOf(request)
+  return (await pushes.ofSubjects([request.id, cardSubjectOf(request)])).map((push) => {
+    return { push, ...given({ approver: references.get(push.user_id) }) }
+  })
+}
+
+function referencesOf({ requirement: { approvers } }: ApprovalRequest): Map<string, string> {
+  return new Map(approvers.map(({ user_id, approver }) => [user_id, approver]))
 }
 
 async function readQuiet(deps: FlowDeps, request: ApprovalRequest): Promise<RequestLog['quiet']> {
@@ -114,9 +136,7 @@ async function readQuiet(deps: FlowDeps, request: ApprovalRequest): Promise<Requ
 /** Reads the cards of a request. Sandbox requests have none, and without a chat platform there are none to look for. */
 async function readCards(deps: FlowDeps, request: ApprovalRequest): Promise<LoggedCard[]> {
   if (request.sandbox || deps.chats.length === 0) return []
-  const references = new Map(
-    request.requirement.approvers.map(({ user_id, approver }) => [user_id, approver]),
-  )
+  const references = referencesOf(request)
   return (await deps.cards.ofRequest(cardSubjectOf(request))).map((card) => {
     const { recipient } = card
     const approver = recipient.kind === 'approver' ? references.get(recipient.user_id) : undefined

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { volumesOf } from '../../domain/hearing.ts'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
 import type { AccountView } from '../../domain/views.ts'
 import { presentQuorum, quorumField } from './decision.ts'
 import type { Models } from './factors.ts'
+import { presentVolumes, volumesField } from './hearing.ts'
 import { policyAnswer, presentPolicy } from './policy.ts'
 import {
   type Answer,
@@ -41,6 +43,7 @@ export const accountBody = z
     names_in_channels: flag
       .optional()
       .meta({ description: 'Cards in channels name people; otherwise they show references.' }),
+    volumes: volumesField.optional().meta({ description: 'For people who chose nothing themselves.' }),
   })
   .meta({ id: 'AccountChange' })
 
@@ -141,6 +144,7 @@ export const accountAnswer = z
     }),
     created_at: timeField,
     names_in_channels: z.boolean().meta({ description: 'True: cards in channels name people.' }),
+    volumes: volumesField,
     quota,
     policy: policyAnswer.optional().meta({ description: 'For the owner alone.' }),
   })
@@ -155,6 +159,7 @@ export function presentAccount(
     role,
     owner: { id: owner.id, name: owner.name, email: owner.email, approver: owner.approver },
     names_in_channels: account.names_in_channels === true,
+    volumes: presentVolumes(volumesOf(undefined, account)),
     quota: {
       limit: account.monthly_quota,
       used,

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { standingOf } from '../../domain/card-standing.ts'
 import { EVENT_TYPES } from '../../domain/event.ts'
-import type { LoggedCard } from '../../domain/views.ts'
+import { mailDeviceId } from '../../domain/push.ts'
+import type { LoggedCard, LoggedPush } from '../../domain/views.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
 import { sentType } from './events.ts'
 import { type Answer, approverField, idField, pageOf, present, timeField } from './shared/fields.ts'
@@ -26,10 +27,10 @@ export const webhookLogQuery = deliveryQuery.extend({
 
 const outcome = z
   .string()
-  .regex(/^(?:http_\d{3}|blocked|connect_failed|timeout|interrupted|unsigned)$/)
+  .regex(/^(?:(?:http|smtp)_\d{3}|blocked|connect_failed|timeout|interrupted|unsigned|bounced)$/)
   .meta({
     description:
-      'A coarse class: `http_<status>`, `blocked` (the address must not be called), `connect_failed`, `timeout`, `interrupted` (the service was stopped in the middle; it does not count as a try), or `unsigned` (its secret could not be opened, nothing was sent).',
+      'A coarse class: `http_<status>`, of mails `smtp_<reply>` and `bounced` (the relay refused the recipient for good), `blocked` (the address must not be called), `connect_failed`, `timeout`, `interrupted` (the service was stopped in the middle; it does not count as a try), or `unsigned` (its secret could not be opened, nothing was sent).',
     example: 'http_200',
   })
 
@@ -82,12 +83,32 @@ const cardAnswer = z
   })
   .meta({ id: 'Card', description: 'One message in chat about a request, edited as the request changes.' })
 
+const pushAnswer = z
+  .strictObject({
+    id: idField('psh'),
+    channel: z.enum(['browser', 'mail']),
+    about: z.enum(['request', 'reminder', 'outcome']),
+    approver: approverField.optional(),
+    state: z.enum(['due', 'sending', 'sent', 'dead', 'dropped']).meta({
+      description:
+        '`sent`: the push service or the mail relay accepted it. `dead`: given up. `dropped`: there was nothing left to say.',
+    }),
+    next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
+    attempts: z.array(attempt).meta({ description: 'Oldest first; the last 50.' }),
+    created_at: timeField,
+  })
+  .meta({ id: 'Notification', description: 'One notification in a browser, or one mail, about a request.' })
+
 export const requestLogAnswer = pageOf(deliveryAnswer)
   .extend({
     cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
+    notifications: z.array(pushAnswer).meta({
+      description:
+        'Notifications and mails of the last week, oldest first, on every page. Digests are not among them.',
+    }),
     quiet: z.array(z.strictObject({ approver: approverField, until: timeField })).meta({
       description:
-        'Approvers who were sent neither card nor push when it was made: they had just rejected three requests of this key within 10 minutes. It is in their inbox.',
+        'Approvers who were sent no card, push or mail when it was made: they had just rejected three requests of this key within 10 minutes. It is in their inbox.',
     }),
   })
   .meta({ id: 'RequestLog' })
@@ -127,6 +148,19 @@ export function presentCard({ card, approver, told }: LoggedCard): Answer<typeof
   })
 }
 
+/** Presents a notification or a mail: never the address or the browser, and of its recipient only the reference. */
+export function presentPush({ push, approver }: LoggedPush): Answer<typeof pushAnswer> {
+  const { about, device_id, user_id } = push
+  return present(pushAnswer, push, {
+    channel: device_id === mailDeviceId(user_id) ? 'mail' : 'browser',
+    about: about.kind === 'reminder' || about.kind === 'outcome' ? about.kind : 'request',
+    approver,
+    state: push.state === 'leased' ? 'sending' : push.state,
+    next_attempt_at: push.state === 'due' ? push.next_at.toISOString() : null,
+    attempts: push.attempts.map((one) => present(attempt, one, { duration_ms: Math.round(one.duration_ms) })),
+  })
+}
+
 export const deliveryOperations = operations('Webhooks', {
   'get /api/v1/account/webhooks/{id}/deliveries': {
     id: 'listWebhookDeliveries',
@@ -139,7 +173,7 @@ export const deliveryOperations = operations('Webhooks', {
     id: 'listApprovalDeliveries',
     summary: 'List the notifications of a request, newest first',
     description:
-      'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: also what was sent to webhooks.',
+      'With the API key that made the request: its callback, its cards in chat, notifications and mails; this counts as a read and needs the scope `approval:read`. With a session of the account: also what was sent to webhooks.',
     access: { by: ['key', 'cookie', 'token'], scope: 'approval:read' },
     parameters: {
       path: idInPath('req', 'Request id.'),

@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { given } from '../../domain/given.ts'
+import { mailDeviceId } from '../../domain/push.ts'
 import type { User } from '../../domain/user.ts'
 import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/joining/members.ts'
 import { delegateCandidates, delegateOf, removeDelegate, setDelegate } from '../../flow/people/delegates.ts'
@@ -8,6 +9,8 @@ import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../fl
 import { changeProfile } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
+import { changeHearing, testChat } from '../../flow/tell/change-hearing.ts'
+import { confirmAddress, mailAddressOf, sendAddressCode } from '../../flow/tell/mail-address.ts'
 import {
   addPushDevice,
   checkPushDevice,
@@ -28,6 +31,13 @@ import {
   stepUpBody,
   type totpSetUpAnswer,
 } from '../api/factors.ts'
+import {
+  codeOfAddressBody,
+  type codeSentAnswer,
+  type hearingAnswer,
+  hearingBody,
+  presentHearing,
+} from '../api/hearing.ts'
 import { acceptanceBody } from '../api/members.ts'
 import {
   type candidatesAnswer,
@@ -85,6 +95,12 @@ export function meRoutes(deps: HttpDeps): Router {
   router.get('/push', person, on(listDevices))
   router.post('/push', person, jsonBody, on(addDevice))
   router.post('/push/:id/remove', person, jsonBody, on(removeDevice))
+  // What the person is told by which channel, and their address.
+  router.get('/notifications', person, on(showHearing))
+  router.patch('/notifications', person, jsonBody, on(changeOwnHearing))
+  router.post('/mail', session, limitByPerson(deps, 'push_test'), jsonBody, on(sendCode))
+  router.post('/mail/confirm', person, jsonBody, on(confirmOwnAddress))
+  router.post('/chat/test', session, limitByPerson(deps, 'push_test'), jsonBody, on(testOwnChat))
   // Each test waits for a foreign server, in addition to what the workers send there (T9).
   router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, on(testDevice))
   return router
@@ -220,4 +236,35 @@ const removeDevice: Endpoint<typeof okAnswer, WithId> = async (deps, request, re
 const testDevice: Endpoint<typeof pushTestAnswer, WithId> = async (deps, request, response) => {
   const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
   response.json({ ok: true, sent })
+}
+
+const showHearing: Endpoint<typeof hearingAnswer> = async (deps, _request, response) => {
+  response.json(await hearingOf(deps, sessionOf(response).user))
+}
+
+const changeOwnHearing: Endpoint<typeof hearingAnswer> = async (deps, request, response) => {
+  const wanted = given(parseInput(hearingBody, request.body))
+  const changed = await changeHearing(deps, sessionOf(response).user, wanted, clientAddress(request))
+  response.json(await hearingOf(deps, changed))
+}
+
+async function hearingOf(deps: HttpDeps, user: User) {
+  const mail = { id: mailDeviceId(user.id), device: await mailAddressOf(deps, user) }
+  return presentHearing(user, deps.mailer && mail)
+}
+
+const sendCode: Endpoint<typeof codeSentAnswer> = async (deps, _request, response) => {
+  response.json({ ok: true, sent: await sendAddressCode(deps, sessionOf(response).user) })
+}
+
+const confirmOwnAddress: Endpoint<typeof hearingAnswer> = async (deps, request, response) => {
+  const { code } = parseInput(codeOfAddressBody, request.body)
+  const { user } = sessionOf(response)
+  await confirmAddress(deps, user, code, clientAddress(request))
+  response.json(await hearingOf(deps, user))
+}
+
+const testOwnChat: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  await testChat(deps, sessionOf(response).user, clientAddress(request))
+  response.json({ ok: true })
 }

@@ -28,6 +28,7 @@ import {
   deliveryQuery,
   presentCard,
   presentDelivery,
+  presentPush,
   type requestLogAnswer,
   storedState,
   webhookLogQuery,
@@ -175,7 +176,12 @@ function pageOf({ limit, cursor }: { limit: number; cursor?: string | undefined 
 /** Presents a page of the log of a request, with the request's cards. */
 function presentRequestLog(log: RequestLog) {
   const quiet = log.quiet.map(({ approver, until }) => ({ approver, until: until.toISOString() }))
-  return { ...presentPage(log), cards: log.cards.map(presentCard), quiet }
+  return {
+    ...presentPage(log),
+    cards: log.cards.map(presentCard),
+    notifications: log.pushes.map(presentPush),
+    quiet,
+  }
 }
 
 function presentPage({ deliveries, more }: DeliveryPage) {

@@ -1,4 +1,4 @@
-import { Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { Push } from '../../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { date, neededPart, text } from '../mongo/fields.ts'
@@ -6,6 +6,8 @@ import { noWake, type Wake } from '../mongo/outbox.ts'
 import { documentOf, recordOf } from '../mongo/record.ts'
 import { type Busy, noneBusy } from './deliveries.ts'
 import { type Choice, createQueue, indexResting, type Lease, makeQueue, type QueueToken } from './queue.ts'
+
+const { trusted } = mongoose
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
@@ -29,6 +31,10 @@ const RESTING = ['sent', 'dropped', 'dead'] as const
 pushSchema.index({ event_id: 1, device_id: 1 }, { unique: true })
 makeQueue(pushSchema, 'open_by_time_and_receiver', ['host', 'account_id'])
 indexResting(pushSchema, RESTING)
+pushSchema.index(
+  { 'about.request_id': 1 },
+  { partialFilterExpression: { 'about.request_id': { $exists: true } }, name: 'by_request' },
+)
 
 /** Pushes on mongoose: a queue. */
 export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
@@ -38,6 +44,12 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
     ...queue,
     /** Inserts the pushes, except those whose {event, device} exists already. */
     insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(documentOf)),
+    /** Returns all pushes about these requests and batches, oldest first. Those at rest are kept for a week. */
+    async ofSubjects(ids: readonly string[]): Promise<Push[]> {
+      const about = { 'about.request_id': trusted({ $in: [...ids] }) }
+      const found = await model.find(about).lean<PushDocument[]>()
+      return found.map(recordOf).sort((a, b) => a.created_at.getTime() - b.created_at.getTime())
+    },
     /** Returns all pushes about this event. */
     async ofEvent(eventId: string): Promise<Push[]> {
       return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(recordOf)

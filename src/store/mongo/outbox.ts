@@ -165,13 +165,15 @@ export function createOutboxSources(connection: StoreConnection): readonly Outbo
 
 /** Once a callback has become a delivery, its request drops the body: the delivery holds the bytes to send. */
 function requestSource(connection: StoreConnection): OutboxSource {
-  return createOutboxSource<OutboxDocument & Pick<ApprovalRequest, 'callback' | 'api_key_id'>>(
+  return createOutboxSource<OutboxDocument & Pick<ApprovalRequest, 'callback' | 'api_key_id' | 'notify'>>(
     connection,
     'Request',
     {
-      fields: ['callback', 'api_key_id'],
-      read: ({ _id, callback, api_key_id }) =>
-        callback === undefined ? {} : { callback: { ...callback, request_id: _id, api_key_id } },
+      fields: ['callback', 'api_key_id', 'notify'],
+      read: ({ _id, callback, api_key_id, notify }) => ({
+        ...given({ toldTo: notify?.kind === 'member' ? notify.user_id : undefined }),
+        ...(callback === undefined ? {} : { callback: { ...callback, request_id: _id, api_key_id } }),
+      }),
       settled: ({ callback }) =>
         callback?.state === 'due'
           ? { $set: { 'callback.state': 'handed' }, $unset: { 'callback.body': 1 } }

@@ -29,6 +29,7 @@ const accountSchema = new Schema<AccountDocument>(
     channels: neededPart,
     chat_troubles: part,
     names_in_channels: Boolean,
+    volumes: part,
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: date,
     no_webhooks: Boolean,
@@ -94,7 +95,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       fields: Partial<
         Pick<
           Account,
-          'name' | 'policy' | 'members' | 'names_in_channels' | 'monthly_quota' | 'retention_days'
+          'name' | 'policy' | 'members' | 'names_in_channels' | 'volumes' | 'monthly_quota' | 'retention_days'
         >
       >,
       audit: AuditEntry[],

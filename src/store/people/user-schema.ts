@@ -25,6 +25,7 @@ export const userSchema = new Schema<UserDocument>(
     approver: text,
     user_handle: text,
     default_ttl_seconds: number,
+    hearing: part,
     passkeys: neededPart,
     totp: part,
     totp_pending: part,

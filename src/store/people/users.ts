@@ -2,6 +2,7 @@ import mongoose from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
 import { identityKey, type LinkedIdentity } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
+import type { Hearing } from '../../domain/hearing.ts'
 import type { Delegate, Passkey, Totp, User } from '../../domain/user.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { isDuplicateKey } from '../mongo/failures.ts'
@@ -36,6 +37,7 @@ interface PasskeyUse {
 export interface UserChange {
   name?: string
   default_ttl_seconds?: number
+  hearing?: Hearing
   delegate?: Delegate | null
   invited_by_account?: null
   passkeys?: Passkey[]

@@ -267,7 +267,7 @@ const MOST_SEEN = 50
 interface Reminder {
   at: Date
   event: OutboxEvent
-  audit: AuditEntry
+  audit: AuditEntry[]
 }
 
 /**
@@ -358,7 +358,7 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake, ho
       const $set = { reminded_at: at, caller_reminded_at: at }
       return update(
         { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
-        withOutbox({ $set, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
+        withOutbox({ $set, $inc: { version: 1, reminder_count: 1 } }, audit, [event]),
       )
     },
     /**
@@ -381,7 +381,7 @@ function settledReminder(
   if (reminder === undefined) return plan
   const $set = { ...plan.$set, reminded_at: reminder.at }
   const $inc = { version: 1, reminder_count: 1 }
-  return withOutbox({ ...plan, $set, $inc }, [reminder.audit], [reminder.event])
+  return withOutbox({ ...plan, $set, $inc }, reminder.audit, [reminder.event])
 }
 
 function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocument> {

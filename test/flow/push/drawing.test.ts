@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
 import { decide } from '../../../src/flow/requests/decide.ts'
 import { newPush } from '../../../src/flow/tell/follow-pushes.ts'
-import { drawPush } from '../../../src/flow/tell/send-pushes.ts'
+import { drawNews } from '../../../src/flow/tell/send-pushes.ts'
 import { deciderOf, proveFor, setPolicy } from '../../support/deciders.ts'
 import { enrolWithPasskey } from '../../support/enrolled.ts'
 import { ask, setUpOwner } from '../../support/live.ts'
@@ -21,7 +21,7 @@ it('a push that waited says nothing to who has voted since, though the request i
   const drawnFor = (user: User) => {
     const device = { id: 'psd_1', user_id: user.id, account_id: user.account_id, host: 'push.example.net' }
     const about = { kind: 'request', request_id } as const
-    return drawPush(deps, newPush(deps, device, { event_id: 'evt_1', about, expires_at }))
+    return drawNews(deps, newPush(deps, device, { event_id: 'evt_1', about, expires_at }))
   }
   expect(await drawnFor(first.user)).toMatchObject({ title: expect.any(String) })
   await decide(deps, first, await proveFor(deps, first, request_id, 'approved'))

@@ -160,7 +160,7 @@ it('tells the page whom no platform reached, by reference, and the log what beca
     entry({ recipient: 'channel', state: 'shown', attempts: attempt('accepted') }),
   ]
   const log = Object(await logged(id))
-  expect(log).toEqual({ data: [], next_cursor: null, quiet: [], cards: expect.any(Array) })
+  expect(log).toEqual({ data: [], next_cursor: null, quiet: [], notifications: [], cards: expect.any(Array) })
   expect(log.cards).toHaveLength(3)
   expect(log.cards).toEqual(expect.arrayContaining(wanted))
   expect(JSON.stringify([log, review.body])).not.toMatch(/UOWNER|C1\b|T1\b|usr_/)

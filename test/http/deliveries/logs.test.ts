@@ -59,6 +59,7 @@ describe('the log of a request', () => {
       ],
       next_cursor: null,
       cards: [],
+      notifications: [],
       quiet: [],
     })
     expect(arrived().map(({ eventId }) => eventId)).toContain(event_id)
@@ -80,7 +81,13 @@ describe('the log of a request', () => {
     const first = await owner.call('GET', `${path}?limit=1`)
     expect(first.body.data).toEqual(all.slice(0, 1))
     const second = await owner.call('GET', `${path}?limit=1&cursor=${first.body.next_cursor}`)
-    expect(second.body).toEqual({ data: all.slice(1), next_cursor: null, cards: [], quiet: [] })
+    expect(second.body).toEqual({
+      data: all.slice(1),
+      next_cursor: null,
+      cards: [],
+      notifications: [],
+      quiet: [],
+    })
   })
 
   it('is empty without a callback, and before the decision', async () => {
@@ -90,7 +97,7 @@ describe('the log of a request', () => {
       const answer = await caller.send(`/api/v1/approvals/${id}/deliveries`)
       expect([answer.status, answer.body]).toEqual([
         200,
-        { data: [], next_cursor: null, cards: [], quiet: [] },
+        { data: [], next_cursor: null, cards: [], notifications: [], quiet: [] },
       ])
     }
   })
