@@ -13,28 +13,29 @@ import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/but
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, kind, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
-import { ago, chooseZone, chosenZone, day, exactly } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, day, exactly } from '../../webauthn-page/kit/dom/moment.ts'
 import { lostFactors } from '../../webauthn-page/kit/passkey/no-factor.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
 import { platformsOf } from '../integrations/chat-sections.ts'
 import { chatAppsShape } from '../integrations/integration-shapes.ts'
-import { type Choice, choiceField } from '../parts/fields.ts'
 import { chatEntry, entry, tag } from '../parts/rows.ts'
 import { orFailure, type Section, section, showFailure } from '../parts/section.ts'
-import { holdsUnsaved } from '../parts/unsaved.ts'
 import { type AccountView, roleName } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { candidatesShape, codesSection, delegateSection, passkeysSection } from './factors.ts'
+import { hearingSection, loadHearing, mailSection } from './hearing.ts'
 import { loadPushDevices, pushSection } from './push.ts'
 import { endedShape, type SessionEntry, sessionsShape } from './session-shapes.ts'
+import { timesSection } from './times.ts'
 
 /** `/account`: the things that belong to the person, not to an account: factors, chat, sessions, the delegate. */
 export async function accountPage({ user, accounts, done }: PageContext): Promise<PageView> {
-  const [factors, chat, push, { data: sessions }, { data: candidates }] = await Promise.all([
+  const [factors, chat, push, hearing, { data: sessions }, { data: candidates }] = await Promise.all([
     get('/me/factors', factorsShape),
     loadChat(),
     loadPushDevices(),
+    loadHearing(),
     get('/me/sessions', sessionsShape),
     get('/me/delegate/candidates', candidatesShape),
   ])
@@ -51,6 +52,8 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
     codesSection(factors, done),
     chatSection(chat, done),
     pushSection(push, done),
+    mailSection(hearing, user, done),
+    hearingSection(hearing, done),
     sessionsSection(sessions, done),
     delegateSection(user, candidates, done),
     profileSection(user, done),
@@ -88,39 +91,6 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
       'aria-label': `Leave the account ${visibleString(name)}`,
     }),
   )
-}
-
-/** The choice of the time zone in which this browser writes times. */
-function timesSection(): HTMLElement {
-  const exact = matchMedia('(hover: hover)').matches ? '; the exact time shows on hover' : ''
-  const part = section('Times', `How times are shown in this browser. Lists say how long ago${exact}.`)
-  const choice = choiceField({ label: 'Time zone', name: 'zone', choices: zones(), value: chosenZone() })
-  choice.input.addEventListener('change', () =>
-    part.slot.attempt(() => {
-      chooseZone(choice.input.value)
-      // The formatters read the zone only when a page is loaded.
-      if (!holdsUnsaved(document)) return location.reload()
-      part.slot.show('success', 'it applies once the page is reloaded. Save your input first.')
-    }),
-  )
-  part.body.append(choice.row)
-  return part.element
-}
-
-/** The time zones that the browser knows, grouped by continent. */
-function zones(): Choice[] {
-  const groups = new Map<string, [string, string][]>()
-  for (const zone of Intl.supportedValuesOf('timeZone')) {
-    const [group = '', ...place] = zone.split('/')
-    if (place.length === 0) continue
-    const label = place.join(', ').replaceAll('_', ' ')
-    groups.set(group, [...(groups.get(group) ?? []), [zone, label]])
-  }
-  return [
-    ['', `The browser’s own (${Intl.DateTimeFormat().resolvedOptions().timeZone})`],
-    ['UTC', 'UTC'],
-    ...[...groups].map(([group, choices]) => ({ group, choices })),
-  ]
 }
 
 /** The person's name. */
@@ -198,8 +168,20 @@ function chatSection(chat: Awaited<ReturnType<typeof loadChat>>, done: Done): HT
     identities.length > 0
       ? el('ul', { class: 'entries' }, ...identities.map((identity) => identityRow(part, identity, done)))
       : howToLink(platforms),
+    identities.length > 0
+      ? buttonRow(
+          button('Send a test', 'plain', () => testChat(part), { 'aria-label': 'Send a test in chat' }),
+        )
+      : '',
   )
   return part.element
+}
+
+function testChat(part: Section): Promise<void> {
+  return part.slot.attempt(async () => {
+    await post('/me/chat/test', {}, okShape)
+    part.slot.show('success', 'A test is on its way to your chat accounts.')
+  })
 }
 
 function howToLink(platforms: readonly Platform[]): HTMLElement {

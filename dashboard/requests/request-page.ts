@@ -226,11 +226,11 @@ function deliverySection(
 ): HTMLElement {
   const part = section(
     'Notifications',
-    'The callback of the request, your webhooks, and messages in chat. Of a receiver’s answer only the kind is kept.',
+    'The callback of the request, your webhooks, messages in chat, notifications and mails. Of a receiver’s answer only the kind is kept.',
   )
   part.body.append(...log.quiet.map((quiet) => quietNote(quiet, person)))
-  if (log.data.length + log.cards.length === 0) {
-    part.body.append(p('Nothing was sent: no callback, no webhook, no chat.'))
+  if (log.data.length + log.cards.length + log.notifications.length === 0) {
+    part.body.append(p('Nothing was sent: no callback, no webhook, no chat, no notification, no mail.'))
     return part.element
   }
   const list = el('ul', { class: 'entries', 'aria-label': 'Deliveries' })
@@ -243,6 +243,10 @@ function deliverySection(
   if (log.cards.length > 0) {
     const cards = log.cards.map((card) => cardRow(card, person))
     part.body.append(el('ul', { class: 'entries', 'aria-label': 'Messages in chat' }, ...cards))
+  }
+  if (log.notifications.length > 0) {
+    const told = log.notifications.map((one) => notificationRow(one, person))
+    part.body.append(el('ul', { class: 'entries', 'aria-label': 'Notifications and mails' }, ...told))
   }
   return part.element
 }
@@ -285,6 +289,30 @@ function cardRow(
   return row(
     [PLATFORMS[platform]],
     tag(CARD_STATES[state], state === 'unreachable' || state === 'not_sent' ? 'warn' : ''),
+    whom,
+    next_attempt_at,
+    attempts,
+  )
+}
+
+const TOLD = { request: '', reminder: ', a reminder', outcome: ', the outcome' }
+const TOLD_STATES = {
+  due: 'Waiting',
+  sending: 'Being sent',
+  sent: 'Sent',
+  dead: 'Given up',
+  dropped: 'Not needed any more',
+}
+
+function notificationRow(
+  { channel, about, approver, state, next_attempt_at, attempts }: RequestLog['notifications'][number],
+  person: WritePerson,
+): HTMLElement {
+  const what = channel === 'mail' ? 'E-mail' : 'Browser'
+  const whom: Child[] = approver === undefined ? ['A person who is told'] : ['Approver ', person(approver)]
+  return row(
+    [`${what}${TOLD[about]}`],
+    tag(TOLD_STATES[state], state === 'dead' ? 'warn' : ''),
     whom,
     next_attempt_at,
     attempts,

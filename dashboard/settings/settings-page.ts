@@ -10,6 +10,7 @@ import { type Member, membersShape } from '../members/member-shapes.ts'
 import { checkBox, choiceField, quorumField, readQuorum } from '../parts/fields.ts'
 import { type Section, section } from '../parts/section.ts'
 import { carryChanges } from '../parts/unsaved.ts'
+import { volumeFields } from '../parts/volumes.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { policyWarnings, waysOut } from './policy-warnings.ts'
 import { expirySection } from './request-expiry.ts'
@@ -28,6 +29,7 @@ export async function settingsPage({ user, done }: PageContext): Promise<PageVie
     policySection(policy, members, done).element,
     expirySection(user, done),
     quotaSection(account),
+    volumesSection(account, done),
     nameSection(account, done),
   )
   return { title: 'Settings', scene, wide: true }
@@ -66,6 +68,25 @@ function nameSection({ id, name, names_in_channels, created_at }: Account, done:
       buttonRow(submitButton('Save the name')),
     ),
     names.row,
+  )
+  return part.element
+}
+
+/** What people hear of the account's requests who chose nothing themselves. */
+function volumesSection({ volumes }: Account, done: Done): HTMLElement {
+  const part = section('Who hears what', 'For people who chose nothing themselves under Account.')
+  const fields = volumeFields(volumes, true)
+  const save = async (): Promise<void> => {
+    await patch('/account', { volumes: fields.read() }, okShape)
+    await done('What people hear is saved.')
+  }
+  part.body.append(
+    form(
+      { class: 'stacked', 'aria-label': 'Who hears what' },
+      () => part.slot.attempt(save),
+      fields.element,
+      buttonRow(submitButton('Save what people hear')),
+    ),
   )
   return part.element
 }

@@ -307,7 +307,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
       .click()
     await page.getByText('The session is ended.').waitFor()
     expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
-    await page.getByLabel('Time zone').selectOption('UTC')
+    await page.getByLabel('Time zone', { exact: true }).selectOption('UTC')
     await page.getByText('Save your input first.').waitFor()
     expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
   })

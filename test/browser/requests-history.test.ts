@@ -135,7 +135,7 @@ describeInBrowser('the history of requests', () => {
     const choose = async (zone: string): Promise<void> => {
       await page.goto('/account')
       const reloaded = page.waitForEvent('load')
-      await page.getByLabel('Time zone').selectOption(zone)
+      await page.getByLabel('Time zone', { exact: true }).selectOption(zone)
       await reloaded
     }
     for (const [zone, day, exact] of [
@@ -145,7 +145,7 @@ describeInBrowser('the history of requests', () => {
       ['UTC', '2026-11-01T00:00:00.000Z', '14 Jul 2026, 23:30:00 UTC'],
     ] as const) {
       await choose(zone)
-      expect(await page.getByLabel('Time zone').inputValue()).toBe(zone)
+      expect(await page.getByLabel('Time zone', { exact: true }).inputValue()).toBe(zone)
       expect(await start()).toBe(day)
       expect(await hover()).toBe(exact)
     }
