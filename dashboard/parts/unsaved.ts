@@ -36,7 +36,9 @@ function initial(one: Filled): string {
 
 function isChanged(one: Element): boolean {
   if (one instanceof HTMLOptionElement) return one.selected !== one.defaultSelected
-  if (one instanceof HTMLInputElement && one.checked !== one.defaultChecked) return true
+  // The value of a box is `on` where it has none of its own.
+  if (one instanceof HTMLInputElement && /^(?:checkbox|radio)$/.test(one.type))
+    return one.checked !== one.defaultChecked
   const typed = one instanceof HTMLInputElement || one instanceof HTMLTextAreaElement
   return typed && one.value !== one.defaultValue
 }
