@@ -69,7 +69,7 @@ function savedRow({ name, query }: SavedFilter, show: () => void): HTMLElement {
 function filterQuery(): string {
   const query = new URLSearchParams(location.search)
   for (const name of [...query.keys()])
-    if (!['q', 'by', 'of', 'impact', 'sort'].includes(name)) query.delete(name)
+    if (!['q', 'by', 'of', 'impact', 'group', 'sort'].includes(name)) query.delete(name)
   return query.toString()
 }
 

@@ -12,15 +12,16 @@ import { keepInAddress } from '../shell/shown-address.ts'
 export function waitingFilter(changed: () => void) {
   const query = new URLSearchParams(location.search)
   const chosen = (): void => {
-    keepInAddress([text, asker, of, impact, sort].map((part) => part.inAddress()))
+    keepInAddress([text, asker, of, impact, group, sort].map((part) => part.inAddress()))
     changed()
   }
   const text = searchBox(query, chosen)
   const sort = sortChoice(query, chosen)
   const asker = nameChoice('by', 'Requested by', 'Requested by anyone', query, chosen)
   const of = nameChoice('of', 'Account', 'Any account', query, chosen)
-  const impact = highImpact(query, chosen)
-  const narrow = div('inbox-narrow', impact.element, asker.element, of.element, sort.element)
+  const impact = tickFilter('High impact only', 'impact', 'high', query, chosen)
+  const group = tickFilter('Group like requests', 'group', 'kind', query, chosen)
+  const narrow = div('inbox-narrow', impact.element, group.element, asker.element, of.element, sort.element)
   narrow.id = freshId('filters')
   const toggle = el(
     'button',
@@ -33,7 +34,7 @@ export function waitingFilter(changed: () => void) {
   }
   toggle.addEventListener('click', () => open(!narrow.classList.contains('open')))
   // On a phone they are folded, unless one of them hides something.
-  open(['by', 'of', 'impact', 'sort'].some((name) => query.has(name)))
+  open(['by', 'of', 'impact', 'group', 'sort'].some((name) => query.has(name)))
   return {
     element: div('inbox-filters', text.input, toggle, narrow),
     /** Moves the focus to the search. */
@@ -42,7 +43,9 @@ export function waitingFilter(changed: () => void) {
     offer(waiting: readonly PendingRequest[]): void {
       asker.offer(waiting.map(({ requested_by }) => requested_by.key_name))
       of.offer(waiting.map(({ requested_by }) => requested_by.account_name))
-      impact.offer(waiting.map(({ high_impact }) => high_impact))
+      impact.offer(new Set(waiting.map(({ high_impact }) => high_impact)).size > 1)
+      const kinds = waiting.flatMap(({ kind }) => kind ?? [])
+      group.offer(new Set(kinds).size < kinds.length)
       for (const one of [text.input, sort.element, toggle])
         one.hidden = waiting.length < 2 && query.get('q') === null && query.get('sort') === null
     },
@@ -77,17 +80,16 @@ function nameChoice(name: string, label: string, any: string, query: URLSearchPa
   }
 }
 
-function highImpact(query: URLSearchParams, chosen: () => void) {
-  const { row: element, input: box } = tick('checkbox', 'High impact only', {
-    checked: query.get('impact') === 'high',
-  })
+function tickFilter(label: string, name: string, on: string, query: URLSearchParams, chosen: () => void) {
+  const { row: element, input: box } = tick('checkbox', label, { checked: query.get(name) === on })
   box.addEventListener('change', chosen)
   return {
     element,
-    offer: (values: readonly boolean[]) => {
-      element.hidden = !box.checked && new Set(values).size < 2
+    /** Shows it while it can make a difference. */
+    offer: (useful: boolean) => {
+      element.hidden = !box.checked && !useful
     },
-    inAddress: () => ({ name: 'impact', value: box.checked ? 'high' : '' }),
+    inAddress: () => ({ name, value: box.checked ? on : '' }),
   }
 }
 

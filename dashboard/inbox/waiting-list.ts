@@ -1,7 +1,7 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
-import { fitsFilters, inboxOrder } from '../../webauthn-page/kit/request/inbox-filter.ts'
-import { type InboxRow, inboxRow } from './inbox-row.ts'
+import { fitsFilters, inboxOrder, isGrouped } from '../../webauthn-page/kit/request/inbox-filter.ts'
+import { groupRows, type InboxRow, inboxRow, type Unfolded, ungroupRows } from './inbox-row.ts'
 import { callersLegend, LISTED, type Pending } from './pending.ts'
 
 /** The window's title: shows how many requests wait, even while another tab is in front. */
@@ -39,6 +39,9 @@ export class WaitingList {
   readonly #more = note(`Showing the ${LISTED} that expire first.`)
   readonly #rows = new Map<string, InboxRow>()
   readonly #events: WaitingListEvents
+  readonly #unfolded: Unfolded = new Set()
+  /** The rows as they were last arranged; those that came since are at the end. */
+  #order: InboxRow[] = []
   #clock = 0
   #started = false
   #chosen: string | undefined
@@ -73,10 +76,10 @@ export class WaitingList {
     this.#settle(new Set(data.map(({ id }) => id)))
     for (const request of data) this.#rows.get(request.id)?.renew(request)
     for (const request of fresh) this.#add(request)
-    if (!held) this.arrange()
     this.#more.hidden = data.length < LISTED
     this.#started = true
     this.filter()
+    if (!held) this.arrange()
     return fresh.length
   }
 
@@ -84,6 +87,7 @@ export class WaitingList {
     const row = inboxRow(request)
     if (this.#started) row.element.classList.add('fresh')
     this.#rows.set(request.id, row)
+    this.#order.push(row)
     this.#list.append(row.element)
   }
 
@@ -96,7 +100,7 @@ export class WaitingList {
     }
   }
 
-  /** Removes settled rows and sorts the others. */
+  /** Removes settled rows and sorts the others. Controls of groups are made anew here, and never under a finger or pointer. */
   arrange(): void {
     for (const row of this.#list.querySelectorAll('.settled')) {
       const focused = row.contains(document.activeElement)
@@ -104,19 +108,38 @@ export class WaitingList {
       if (focused) this.#events.focusLost()
     }
     let at = this.#list.firstElementChild
-    for (const { element } of this.#inOrder()) {
+    this.#order = this.#sorted()
+    for (const { element } of this.#order) {
       if (element === at) at = at.nextElementSibling
       else this.#list.insertBefore(element, at)
     }
   }
 
-  #inOrder(): InboxRow[] {
+  #sorted(): InboxRow[] {
     const order = inboxOrder()
-    return [...this.#rows.values()].sort((a, b) => order(a.request, b.request))
+    const rows = [...this.#rows.values()].sort((a, b) => order(a.request, b.request))
+    if (!isGrouped()) {
+      ungroupRows(rows)
+      return rows
+    }
+    const hidden = rows.filter(({ element }) => element.hidden)
+    const fitting = rows.filter(({ element }) => !element.hidden)
+    return [...groupRows(fitting, this.#unfolded, () => this.#regrouped()), ...hidden]
+  }
+
+  #regrouped(): void {
+    this.arrange()
+    this.#events.changed()
+    this.#events.ticked()
+  }
+
+  /** The rows that fit the filters, also those folded under the first of their kind. */
+  #fitting(): InboxRow[] {
+    return this.#order.filter(({ request, element }) => this.#rows.has(request.id) && !element.hidden)
   }
 
   #shown(): InboxRow[] {
-    return this.#inOrder().filter(({ element }) => !element.hidden)
+    return this.#fitting().filter(({ element }) => !element.classList.contains('folded'))
   }
 
   /** Hides and unticks the rows that do not fit the filters: what cannot be seen must not be decided. */
@@ -152,7 +175,7 @@ export class WaitingList {
 
   /** How many of the waiting requests are shown, behind the heading's words; empty for fewer than two. */
   countWords(): string {
-    const [shown, all] = [this.#shown().length, this.#rows.size]
+    const [shown, all] = [this.#fitting().length, this.#rows.size]
     if (all < 2) return ''
     const some = all < LISTED ? `${all}` : `${LISTED}+`
     return shown === all ? ` ${some}` : ` ${shown} of ${some}`
@@ -165,22 +188,23 @@ export class WaitingList {
 
   /** Returns the ids of the shown requests that this person can decide, in order, and of those that are ticked. */
   choice(): { all: string[]; ticked: string[] } {
-    const open = this.#shown().filter(({ box }) => box !== undefined)
+    const open = this.#fitting().filter(({ box }) => box !== undefined)
     const ids = (rows: readonly InboxRow[]): string[] => rows.map(({ request }) => request.id)
     return { all: ids(open), ticked: ids(open.filter(({ box }) => box?.checked === true)) }
   }
 
-  /** Ticks or unticks every shown row. */
+  /** Ticks or unticks every shown row; unticking takes those folded away along. */
   tickAll(checked: boolean): void {
     const before = this.choice().ticked.length
-    for (const { box } of this.#shown()) if (box !== undefined) box.checked = checked
+    for (const { box } of checked ? this.#shown() : this.#fitting())
+      if (box !== undefined) box.checked = checked
     this.#events.changed()
     if (this.choice().ticked.length !== before) this.#events.ticked()
   }
 
   /** Ticks the rows with these ids that are shown and can be ticked, and unticks the others. */
   tickThese(ids: readonly string[]): void {
-    for (const { request, box } of this.#shown())
+    for (const { request, box } of this.#fitting())
       if (box !== undefined && box.parentElement?.hidden === false) box.checked = ids.includes(request.id)
     this.#events.changed()
   }
@@ -238,6 +262,7 @@ export class WaitingList {
     if (row?.request.id === this.#chosen) return
     for (const { link } of this.#rows.values()) link.removeAttribute('aria-current')
     this.#chosen = row?.request.id
+    if (this.#events.hasPane()) row?.element.classList.add('read')
     row?.link.setAttribute('aria-current', 'true')
     this.#events.chosen(row?.request)
   }

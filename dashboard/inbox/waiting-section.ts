@@ -165,8 +165,8 @@ class WaitingSection {
 
   /** Applies the filters. If they hide the chosen row, the first one shown takes its place beside the list. */
   #filtered(): void {
-    this.#list.arrange()
     this.#list.filter()
+    this.#list.arrange()
     if (this.#list.chosen() === undefined) {
       this.#pane.clear()
       this.#list.resume(undefined, SIDE_BY_SIDE.matches ? 0 : -1)

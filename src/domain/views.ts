@@ -78,6 +78,8 @@ export interface Waiting {
   held?: true
   /** The key that made the request was revoked since; set only while the request is pending. */
   keyRevoked: boolean
+  /** Equal for requests of one key that are alike (`kindOf`), for the inbox to group. */
+  kind?: string
 }
 
 /** A request as one signed-in person may see it, and whether they may decide it. */

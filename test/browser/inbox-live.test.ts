@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
-import { describeInBrowser, stopClock } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, stopClock } from '../support/browser.ts'
 import { sampleConsent } from '../support/page-consent-answers.ts'
 import { samplePending } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -123,6 +123,52 @@ describeInBrowser('the inbox by the service’s stream', () => {
     await page.clock.runFor(5500)
     await expect.poll(() => page.locator('option', { hasText: 'second' }).count()).toBe(1)
     expect(await row.boundingBox()).toEqual(before)
+  })
+
+  it('folds like requests, and selects of them what was opened or has no high impact', async () => {
+    const like = (n: number, changes = {}) =>
+      samplePending({
+        ...{ id: `req_${n}`, action: `Refund ${n}`, high_impact: false, kind: 'refund' },
+        expires_at: new Date(Date.now() + (60 + n) * 60_000).toISOString(),
+        ...changes,
+      })
+    suite.server().state.pending = [
+      like(1),
+      samplePending({ id: 'req_other', action: 'Restart', kind: 'restart' }),
+      like(2),
+      like(3, { high_impact: true }),
+      like(4, { high_impact: true, opened: true }),
+    ]
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.goto('/')
+    const rows = page.locator('.inbox-row:visible .inbox-action')
+    await expect.poll(() => rows.count()).toBe(5)
+    await page.getByRole('button', { name: 'Filters' }).click()
+    await page.getByLabel('Group like requests').check()
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await page.locator('.inbox-count').innerText(), 'all of them').toContain('5')
+    const refunds = page.locator('.inbox-row', { hasText: 'Refund 1' })
+    await refunds.getByText('1 of high impact must be opened first').waitFor()
+    await refunds.getByRole('button', { name: 'Select 3' }).click()
+    await expect.poll(() => page.locator('.together-count').innerText()).toBe('3 selected')
+    await refunds.getByRole('button', { name: '3 more like it' }).click()
+    await expect.poll(() => rows.allInnerTexts()).toHaveLength(5)
+    const shown = await rows.allInnerTexts()
+    const first = shown.indexOf('Refund 1')
+    expect(shown.slice(first, first + 4)).toEqual(['Refund 1', 'Refund 2', 'Refund 3', 'Refund 4'])
+    const ticked = page.locator('.inbox-row', { has: page.getByRole('checkbox', { checked: true }) })
+    expect(await ticked.locator('.inbox-action').allInnerTexts()).toEqual([
+      'Refund 1',
+      'Refund 2',
+      'Refund 4',
+    ])
+    await page.clock.resume()
+    expect([await axeViolations(page), await overflow(page)]).toEqual([[], 0])
+    await refunds.getByRole('button', { name: 'Show one' }).click()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByLabel('Group like requests').uncheck()
+    await expect.poll(() => rows.count()).toBe(5)
+    await expect.poll(() => ticked.count()).toBe(0)
   })
 
   it('closes the stream when the person goes to another page', async () => {

@@ -145,7 +145,7 @@ export interface Schemas {
   /** RFC 7517 key set. Old keys stay in it, so old receipts can always be verified. */
   JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: Schemas["SigningKeyId"]; purpose: "decision" | "decision-sandbox"; nbf: number; exp?: number; revoked_at?: number })[]; restores?: readonly ({ copied_at: number; restored_at: number })[] }
   PendingRequests: { data: readonly (Schemas["PendingRequest"])[]; next_cursor: Schemas["NextCursor"] }
-  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; attachments?: number; may_decide: boolean; batch?: Schemas["Id.bat"]; held?: true; methods: readonly ("passkey" | "totp")[] }
+  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; attachments?: number; may_decide: boolean; batch?: Schemas["Id.bat"]; held?: true; methods: readonly ("passkey" | "totp")[]; kind?: string; opened?: true }
   /** The approver for whom the signed-in person would decide, as their delegate. */
   Principal: { name: string; approver: Schemas["ApproverReference"]; delegate: Schemas["ApproverReference"] }
   /** How many must approve, and how many have. */

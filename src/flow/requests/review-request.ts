@@ -4,10 +4,12 @@ import { type Decider, hasActed, methodsFor, whoseVote, whyNot } from '../../dom
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
+import { kindOf } from '../../domain/likeness.ts'
 import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
 import { isHeldBy } from '../../domain/restore.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { Principal, Review, Waiting } from '../../domain/views.ts'
+import { sha256Hex } from '../../signing/digest.ts'
 import type { EndPosition } from '../../store/mongo/filters.ts'
 import type { FlowDeps } from '../deps.ts'
 import { deciderFor, inboxScopeOf } from '../people/delegates.ts'
@@ -129,9 +131,16 @@ export async function pendingForPerson(
     waiting: open.map((request) => ({
       ...waitingRow(request, deciderOf(request), names),
       keyRevoked: revoked.has(request.id),
+      ...given({ kind: kindMark(request) }),
     })),
     next: found.length > page.length ? page.at(-1) : undefined,
   }
+}
+
+/** Says nothing by itself, so that an answer need not repeat what makes requests alike. */
+function kindMark(request: ApprovalRequest): string | undefined {
+  const kind = kindOf(request)
+  return kind && sha256Hex(kind).slice(0, 16)
 }
 
 function waitingRow(

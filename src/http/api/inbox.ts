@@ -53,6 +53,11 @@ const pendingRequest = z
     }),
     held: z.literal(true).optional().meta({ description: 'Held after a restore (`held_after_restore`).' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+    kind: z
+      .string()
+      .optional()
+      .meta({ description: 'Equal for requests of one key for the same tool, or with the same fields.' }),
+    opened: z.literal(true).optional().meta({ description: 'This person has had it on the screen.' }),
   })
   .meta({ id: 'PendingRequest' })
 
@@ -74,6 +79,8 @@ export function presentWaiting(
     methods,
     batch: request.batch?.id,
     held,
+    kind: waiting.kind,
+    opened: request.seen?.some(({ approver }) => approver === person.approver) || undefined,
   })
 }
 

@@ -55,6 +55,21 @@ describe('GET /api/v1/me/pending', () => {
     expect(await ids()).toEqual([])
   })
 
+  it('marks requests of one kind alike, and says which of them this person has seen', async () => {
+    const person = await setUpOwner(service, 'kinds@example.com')
+    const refund = { context: { tool: 'refund', tool_arguments: { amount: 1 } } }
+    const [one, other, plain] = [await ask(person, refund), await ask(person, refund), await ask(person)]
+    expectStatus(await person.owner.browser.get(`/api/v1/approvals/${other}/review`), 200)
+    const rows = await waiting(person.owner)
+    expect(rows.map(({ id, opened }) => ({ id, opened }))).toEqual([
+      { id: one, opened: undefined },
+      { id: other, opened: true },
+      { id: plain, opened: undefined },
+    ])
+    const [first, second, third] = rows.map(({ kind }) => kind)
+    expect([first === second, typeof first, third]).toEqual([true, 'string', undefined])
+  })
+
   it('does not list what already has the vote of this person, while the others still see it', async () => {
     const other = await enrolWithPasskey(service, 'second@example.com')
     const owner = await service.composition.deps.users.find(setting.owner.userId)

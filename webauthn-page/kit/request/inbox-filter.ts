@@ -26,6 +26,11 @@ export function fitsFilters({ id, action, requested_by, high_impact }: PendingRe
   )
 }
 
+/** Checks whether the current address asks for like requests to be folded together. */
+export function isGrouped(): boolean {
+  return new URLSearchParams(location.search).get('group') === 'kind'
+}
+
 type Placed = Pick<PendingRequest, 'expires_at' | 'created_at' | 'requested_by'>
 
 /** Returns the order that the current address asks for; without one, what expires first is on top. */
