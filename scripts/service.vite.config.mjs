@@ -44,6 +44,16 @@ const lessZod = {
   load: (id) => (id === '\0zod-locales' ? "export { default as en } from 'zod/v4/locales/en.js'" : undefined),
 }
 
+/** Without the types of a thousand kinds of file: no mail has an attachment. */
+const lessMail = {
+  name: 'less-mail',
+  enforce: 'pre',
+  load: (id) =>
+    id.endsWith('/nodemailer/dist/esm/mime-funcs/mime-types.js')
+      ? "export const detectMimeType = () => 'application/octet-stream'; export const detectExtension = () => 'bin'"
+      : undefined,
+}
+
 /**
  * The service and the command line with all they import in a few files: finding, reading and linking 1 500 modules one by one
  * was half of what a start costs. What is imported later (a chat platform, a command) stays a file of its own. The embedded
@@ -52,7 +62,7 @@ const lessZod = {
 export default defineConfig({
   root,
   publicDir: false,
-  plugins: [docsPage, lessZod],
+  plugins: [docsPage, lessZod, lessMail],
   resolve: {
     alias: {
       tr46: fileURLToPath(new URL('domain-names.mjs', import.meta.url)),

@@ -120,7 +120,7 @@ describe('who hears what', () => {
         { _id: requester.account.id },
         { $set: { members: [member], 'policy.approvers': [approver.user.id] } },
       )
-    await worker.start()
+    const work = await worker.start()
     await requester.request({ ttl_seconds: 3_600 })
     for (const minutes of [31, 55]) {
       clock.ahead = minutes * 60_000
@@ -129,5 +129,8 @@ describe('who hears what', () => {
     await server.until('the owner', () => server.mails.length === 1)
     expect(server.mails[0]?.to).toEqual([requester.user.email])
     expect(server.mails[0]?.headers.subject).toBe('A reminder reached nobody')
+    await work.relay.run()
+    const said = await worker.stored('audit_log').countDocuments({ 'entry.type': 'approval.unheard' })
+    expect(said).toBe(1)
   })
 })
