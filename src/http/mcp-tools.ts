@@ -108,7 +108,7 @@ export async function serveMcp(
   const onerror = (error: Error) =>
     deps.log.info({ error, request_id: call.request_id }, 'MCP request refused')
   const handler = createMcpHandler(
-    ({ era }) => createMcpServer(deps, { ...call, repeats: era === 'modern' }),
+    ({ era }) => createMcpServer(deps, { ...call, repeats: era === 'modern' }, request.body),
     { onerror },
   )
   await toNodeHandler(handler, { onerror })(request, response, request.body)
@@ -157,28 +157,46 @@ const TOOLS = {
   },
 }
 
-/** Makes the server for one HTTP request: five tools, the same for every revision of the protocol. */
-function createMcpServer(deps: HttpDeps, call: McpCall): McpServer {
+type Tool = keyof typeof TOOLS
+
+const toolCall = z.object({ method: z.literal('tools/call'), params: z.object({ name: z.string() }) })
+
+/**
+ * Makes the server for one HTTP request, the same for every revision of the protocol: with five tools, or with the one that is called,
+ * since an open call holds them (2 kB each).
+ */
+function createMcpServer(deps: HttpDeps, call: McpCall, body: unknown): McpServer {
   const server = new McpServer(
     { name: 'countersign', title: 'Countersign', version: deps.build.version },
     { instructions: INSTRUCTIONS },
   )
   const run = (act: () => Promise<Answer>) => answered(deps, call, act)
-  server.registerTool('request_approval', TOOLS.request_approval, (asked, ctx) =>
-    run(() => askAndWait(deps, call, asked, ctx)),
-  )
-  server.registerTool('wait_for_decision', TOOLS.wait_for_decision, (asked, ctx) =>
-    run(() => waitOn(deps, call, asked.request_id, { asked, ctx })),
-  )
-  server.registerTool('consume_approval', TOOLS.consume_approval, (asked) =>
-    run(() => consume(deps, call, asked)),
-  )
-  server.registerTool('cancel_approval', TOOLS.cancel_approval, (asked) =>
-    run(() => cancel(deps, call, asked.request_id)),
-  )
-  server.registerTool('get_receipt', TOOLS.get_receipt, (asked) =>
-    run(() => readReceipt(deps, call, asked.request_id)),
-  )
+  const register: Record<Tool, () => unknown> = {
+    request_approval: () =>
+      server.registerTool('request_approval', TOOLS.request_approval, (asked, ctx) =>
+        run(() => askAndWait(deps, call, asked, ctx)),
+      ),
+    wait_for_decision: () =>
+      server.registerTool('wait_for_decision', TOOLS.wait_for_decision, (asked, ctx) =>
+        run(() => waitOn(deps, call, asked.request_id, { asked, ctx })),
+      ),
+    consume_approval: () =>
+      server.registerTool('consume_approval', TOOLS.consume_approval, (asked) =>
+        run(() => consume(deps, call, asked)),
+      ),
+    cancel_approval: () =>
+      server.registerTool('cancel_approval', TOOLS.cancel_approval, (asked) =>
+        run(() => cancel(deps, call, asked.request_id)),
+      ),
+    get_receipt: () =>
+      server.registerTool('get_receipt', TOOLS.get_receipt, (asked) =>
+        run(() => readReceipt(deps, call, asked.request_id)),
+      ),
+  }
+  const called = toolCall.safeParse(body).data?.params.name
+  const all = Object.entries(register)
+  const found = all.filter(([name]) => name === called)
+  for (const [, add] of found.length > 0 ? found : all) add()
   return server
 }
 
