@@ -13,7 +13,7 @@ import { carryChanges } from '../parts/unsaved.ts'
 import { volumeFields } from '../parts/volumes.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { policyWarnings, waysOut } from './policy-warnings.ts'
-import { expirySection } from './request-expiry.ts'
+import { expirySection, reasonsSection } from './request-rules.ts'
 import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
 
 /** `/settings`: the rules of the account, its quota and its name. For its owner. */
@@ -28,6 +28,7 @@ export async function settingsPage({ user, done }: PageContext): Promise<PageVie
     el('h1', {}, 'Settings'),
     policySection(policy, members, done).element,
     expirySection(user, done),
+    reasonsSection(account, done),
     quotaSection(account),
     volumesSection(account, done),
     nameSection(account, done),

@@ -10,6 +10,6 @@ export const policyShape = answer<Policy>()
 /** `GET /account`, as far as the page shows it. */
 export type Account = Pick<
   Answer<typeof accountAnswer>,
-  'id' | 'name' | 'names_in_channels' | 'volumes' | 'created_at' | 'quota'
+  'id' | 'name' | 'names_in_channels' | 'reject_reasons' | 'volumes' | 'created_at' | 'quota'
 >
 export const accountShape = answer<Account>()

@@ -35,6 +35,8 @@ export interface Account {
   names_in_channels?: boolean
   /** What people who chose nothing themselves are told of the account's requests; absent: everything. */
   volumes?: Volumes
+  /** What approvers choose from when they reject; absent: `REJECT_REASONS`. */
+  reject_reasons?: string[]
   /** Requests per calendar month (UTC), including sandbox requests; 0 = no limit. */
   monthly_quota: number
   created_at: Date
@@ -47,6 +49,17 @@ export interface Account {
   /** Grows with every change of name, policy and members. */
   version: number
 }
+
+/** Reasons for rejecting, as long as an account has no list of its own. */
+export const REJECT_REASONS: readonly string[] = [
+  'Not enough information',
+  'Wrong amount or recipient',
+  'Not now',
+  'Not allowed',
+]
+
+/** Most reasons of an account. */
+export const MOST_REASONS = 8
 
 /** Most members of an account, including invited ones. */
 export const MAX_MEMBERS = 50

@@ -66,6 +66,8 @@ export interface Vote {
   method: DecisionMethod
   at: Date
   comment: string | null
+  /** With a rejection: the reason that the person chose, with which the comment begins; stored by itself to be counted. */
+  reason?: string
   /** RFC 8785 text of the intent to which the challenge and the nonce commit; empty once it was erased. */
   intent_json: string
   evidence: Evidence
@@ -200,6 +202,11 @@ export interface ApprovalRequest extends MadeAfter {
   callback?: CallbackOutbox
   outbox: OutboxEvent[]
   audit: AuditEntry[]
+}
+
+/** Returns a vote without what the person said with it. */
+export function withoutWords({ reason: _, ...vote }: Vote): Vote {
+  return { ...vote, comment: null }
 }
 
 /** What stands in place of an erased text. */

@@ -7,6 +7,7 @@ import type { Month } from './limits.ts'
 import type { ShownTarget } from './notify.ts'
 import type { Endings, Tally } from './overview.ts'
 import type { Policy } from './policy.ts'
+import type { Precedents } from './precedents.ts'
 import type { Push } from './push.ts'
 import type { ReceiptPayload } from './receipt.ts'
 import type { ApprovalRequest, RequestStatus } from './request.ts'
@@ -95,6 +96,16 @@ export interface Review extends Waiting {
   /** The person reads from the address that made the request; only while it is pending, and where addresses are compared. */
   sameAddress: boolean
   serverTime: Date
+}
+
+/** What is known of requests like this one, as far as a person may see it. */
+export interface Similar {
+  request: ApprovalRequest
+  /** The latest of the same key and tool. */
+  earlier: ApprovalRequest[]
+  precedents: Precedents | undefined
+  /** The account of the request. */
+  account: Account | undefined
 }
 
 /**

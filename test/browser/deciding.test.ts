@@ -20,11 +20,17 @@ describeInBrowser('deciding in a browser', () => {
   it('rejects with a passkey', async () => {
     const { owner, rawKey, id } = await ownerWithRequest()
     await owner.page.goto(`/a/${id}?d=reject`)
-    await owner.page.getByRole('button', { name: 'Reject' }).click()
+    const reason = (name: string) => owner.page.getByRole('button', { name, exact: true })
+    for (const name of ['Not allowed', 'Not now', 'Not now', 'Not now']) await reason(name).click()
+    expect(await reason('Not allowed').getAttribute('aria-pressed')).toBe('false')
+    expect(await reason('Not now').getAttribute('aria-pressed')).toBe('true')
+    await owner.page.getByText('Add a comment').click()
+    await owner.page.getByLabel('Comment (optional)').fill('After the audit.')
+    await owner.page.getByRole('button', { name: 'Reject', exact: true }).click()
     await owner.page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
     expect(await readRequest(suite.service(), rawKey, id)).toMatchObject({
       status: 'rejected',
-      decision: { decision: 'rejected', method: 'passkey' },
+      decision: { decision: 'rejected', method: 'passkey', comment: 'Not now: After the audit.' },
     })
   })
 

@@ -198,6 +198,17 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     expect(area.sent.at(-1)).toEqual({ call: 'PATCH /account', body: { names_in_channels: false } })
   })
 
+  it('saves reasons for rejecting, one a line', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/settings')
+    const reasons = page.getByLabel('Reasons', { exact: true })
+    expect(await reasons.inputValue()).toBe('Not now\nNot allowed')
+    await reasons.fill(' Too much\n\nNot now ')
+    await page.getByRole('button', { name: 'Save the reasons' }).click()
+    await page.getByText('The reasons for rejecting are saved.').waitFor()
+    expect(area.sent).toEqual([{ call: 'PATCH /account', body: { reject_reasons: ['Too much', 'Not now'] } }])
+  })
+
   it('sends the policy as it stands in the form, with a proof', async () => {
     area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy' }))
     area.policy.can_attest = true

@@ -60,6 +60,8 @@ export interface PageState {
   lie(answer: DecisionOptions): unknown
 }
 
+const REASONS = ['Not enough information', 'Not now \u202e<b>']
+
 /** A signed-in owner with every factor and one pending request. */
 export function freshState(): PageState {
   return {
@@ -152,7 +154,12 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
       key: { ...SAMPLE_KEYS[0], name: String(body.name), sandbox: body.sandbox === true },
     }),
     // A newer service may say more than this page knows of; the page must not mind.
-    [`GET /approvals/${id}/similar`]: () => ({ precedents: state.precedents, data: [], names: {} }),
+    [`GET /approvals/${id}/similar`]: () => ({
+      precedents: state.precedents,
+      data: [],
+      reject_reasons: REASONS,
+      names: {},
+    }),
     [`GET /approvals/${id}/review`]: () => ({
       ...state.review,
       server_time: new Date().toISOString(),

@@ -147,7 +147,7 @@ export function historyArea(): HistoryArea {
         ...area.log,
         ...listed(area, area.log.data, query, signedIn),
       }),
-      'GET /approvals/:id/similar': () => ({ data: area.similar, names: area.names }),
+      'GET /approvals/:id/similar': () => ({ data: area.similar, reject_reasons: [], names: area.names }),
     }),
   }
   return area

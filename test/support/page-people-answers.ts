@@ -71,6 +71,7 @@ function fresh() {
     created_at: '2026-10-01T08:00:00.000Z',
     names_in_channels: false,
     volumes: { chat: 'all', browser: 'all', mail: 'all' },
+    reject_reasons: ['Not now', 'Not allowed'],
     quota: { limit: 10_000, used: 1234, month: '2026-11', resets_at: '2026-12-01T00:00:00.000Z' },
   }
   return { members, policy, account, overview: quietOverview() }

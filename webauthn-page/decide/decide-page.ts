@@ -120,7 +120,7 @@ export class DecidePage {
     }
     showScene(titleOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
-    if (isOpen(review)) showPrecedents(review.id, scene)
+    if (isOpen(review)) helpToDecide(review.id, scene, this.#draft)
     if (isOpen(review)) unseen.watch(scene)
     if (this.#place > 0) window.scrollTo(0, this.#place)
     this.#place = 0
@@ -253,13 +253,12 @@ function ownVote({ votes }: Review): Review['votes'][number] | undefined {
   return votes.find(({ mine }) => mine)
 }
 
-/** Adds what was decided before. Loaded later: the request comes first, and can be decided without. */
-function showPrecedents(id: string, scene: Element): void {
+/** Adds what was decided before and reasons for rejecting. Loaded later: the request comes first, and can be decided without. */
+function helpToDecide(id: string, scene: Element, draft: Draft): void {
   loadPrecedents()
-    .then(async ({ loadSimilar, precedentsView }) => {
-      const found = await loadSimilar(id)
-      const view = found && precedentsView(found)
-      if (view) holdingStill(() => scene.querySelector('.request-text')?.prepend(view))
+    .then(async ({ addHelp }) => {
+      const add = await addHelp(id, scene, draft)
+      holdingStill(add)
     })
     .catch(() => {})
 }

@@ -53,7 +53,9 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     await ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
       const shown = await shownIntent(review, decision, audience())
-      const word = { path, said: { decision }, comment: options.draft.text, approver: shown.approver, shown }
+      const { text: comment, reason } = options.draft
+      const why = decision === 'rejected' ? reason : undefined
+      const word = { path, said: { decision }, comment, reason: why, approver: shown.approver, shown }
       await postWord(word, totp, ballot.slot)
       // Shown before the receipt has loaded: the decision is already recorded.
       ballot.slot.show('success', `your ${WORD_OF[decision]} is recorded.`)

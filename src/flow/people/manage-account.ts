@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Account, may, roleIn } from '../../domain/account.ts'
 import type { AuditActor } from '../../domain/audit.ts'
 import { type Authenticators, authenticatorWords } from '../../domain/authenticator.ts'
@@ -28,29 +29,37 @@ export async function viewAccount(deps: FlowDeps, person: User, wanted?: string)
 }
 
 /**
- * Renames the person's own account, for requests made from now on, or sets whether its channels show names, from the next
- * change of each card on.
+ * Renames the person's own account, for requests made from now on, sets whether its channels show names, from the next change of
+ * each card on, or the reasons that approvers choose from.
  * @throws Refusal `not_found` unless the person manages it
  */
 export async function changeAccount(
   deps: FlowDeps,
   person: User,
-  wanted: Partial<Pick<Account, 'name' | 'names_in_channels' | 'volumes'>>,
+  wanted: Partial<Pick<Account, 'name' | 'names_in_channels' | 'reject_reasons' | 'volumes'>>,
   address: string,
 ): Promise<AccountView> {
   await accessTo(deps, person, 'manage')
   await changeFresh(deps.accounts, person.account_id, (account) => {
     const { id, name, names_in_channels = false, volumes = ALL } = account
     const isNew = wanted.volumes !== undefined && volumeWords(wanted.volumes) !== volumeWords(volumes)
+    const isOther = !isDeepStrictEqual(wanted.reject_reasons, account.reject_reasons)
     const flat = given({
       name: wanted.name === name ? undefined : wanted.name,
       names_in_channels:
         wanted.names_in_channels === names_in_channels ? undefined : wanted.names_in_channels,
     })
-    const fields = { ...flat, ...given({ volumes: isNew ? wanted.volumes : undefined }) }
+    const lists = given({
+      volumes: isNew ? wanted.volumes : undefined,
+      reject_reasons: isOther ? wanted.reject_reasons : undefined,
+    })
+    const fields = { ...flat, ...lists }
     if (Object.keys(fields).length === 0) return undefined
-    const detail = { ...flat, ...(fields.volumes && { volumes: volumeWords(fields.volumes) }) }
-    const about = { address, subject: id, detail }
+    const said = given({
+      volumes: lists.volumes && volumeWords(lists.volumes),
+      reject_reasons: lists.reject_reasons?.join(' · '),
+    })
+    const about = { address, subject: id, detail: { ...flat, ...said } }
     return { fields, audit: [personAudit(deps, 'account.changed', person, about)] }
   })
   return viewAccount(deps, person)

@@ -1,10 +1,12 @@
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { tally } from '../../domain/eligibility.ts'
-import { refusal } from '../../domain/errors.ts'
+import { invalidField, refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { limitSubject } from '../../domain/limits.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../../domain/request.ts'
+import { commentFault } from '../../domain/text-check.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Confirming } from '../people/sessions.ts'
@@ -24,6 +26,8 @@ export interface DecideInput {
   requestId: string
   decision: Outcome
   comment: string | null
+  /** Of a rejection. */
+  reason?: string | undefined
   /** Reference of the person whose vote it is, as it was shown. */
   approver?: string | undefined
   proof: PresenceProof
@@ -37,18 +41,33 @@ const MAX_ATTEMPTS = 64
  * Records a vote and, when it is the closing one, the signed decision: eligibility → method → whose vote → fresh proof → tally
  * → one conditional write.
  * @returns the request after the write and the vote as it was counted
- * @throws Refusal those of `readyToDecide` and of `provePresence`
+ * @throws Refusal `invalid_field`, and those of `readyToDecide` and of `provePresence`
  */
 export async function decide(
   deps: FlowDeps,
   who: Confirming,
   input: DecideInput,
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
+  checkReason(input)
   const ready = await readyToDecide(deps, who.user, input.requestId, input.proof.method)
   if (!isMeant(ready, who.user, input)) throw refusal('challenge_invalid')
   const statement = decisionOn(deps, who.user, ready, input.decision)
   const proven = await provePresence(deps, who, statement, input.proof)
   return recordVote(deps, who.user, ready, { ...input, proven })
+}
+
+/** @throws Refusal `invalid_field` */
+function checkReason({ decision, reason, comment }: DecideInput): void {
+  if (reason === undefined) return
+  if (decision !== 'rejected') throw invalidField('reason', 'goes only with a rejection')
+  const fault = commentFault(withReason(comment, reason) ?? '')
+  if (fault !== undefined) throw invalidField('comment', `${fault}, together with the reason`)
+}
+
+/** Returns the comment as the caller gets it. */
+function withReason(comment: string | null, reason: string | undefined): string | null {
+  if (reason === undefined) return comment
+  return comment === null ? reason : `${reason}: ${comment}`
 }
 
 /**
@@ -65,6 +84,7 @@ function isMeant({ whose }: ReadyToDecide, person: User, { approver, proof }: De
 export interface ProvenDecision {
   decision: Outcome
   comment: string | null
+  reason?: string | undefined
   proven: ProvenPresence
   address: string
   /** Asked after a lost race: is this still what the person was shown? */
@@ -117,7 +137,7 @@ function castVote(
   deps: FlowDeps,
   { request, whose }: ReadyToDecide,
   person: User,
-  { decision, comment, proven }: ProvenDecision,
+  { decision, comment, reason, proven }: ProvenDecision,
 ): Vote {
   return {
     decision_id: drawId(deps, 'dec'),
@@ -128,7 +148,8 @@ function castVote(
     decision,
     method: proven.method,
     at: decisionTime(deps.clock.now(), request),
-    comment,
+    comment: withReason(comment, reason),
+    ...given({ reason }),
     intent_json: proven.intent_json,
     evidence: proven.evidence,
   }

@@ -2,10 +2,10 @@ import { may, roleIn } from '../../domain/account.ts'
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { Precedents } from '../../domain/precedents.ts'
 import { type ApprovalRequest, contextOf, type RequestStatus } from '../../domain/request.ts'
 import { foldText, holdsText, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
+import type { Similar } from '../../domain/views.ts'
 import type { ListPosition } from '../../store/mongo/filters.ts'
 import type { HistoryFilter, HistoryPage, RequestOutline } from '../../store/requests/request-history.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -98,7 +98,7 @@ export async function similarRequests(
   person: User,
   id: string,
   address: string,
-): Promise<{ request: ApprovalRequest; earlier: ApprovalRequest[]; precedents: Precedents | undefined }> {
+): Promise<Similar> {
   const { request } = await reviewRequest(deps, person, id, address)
   const { account_id, api_key_id, sandbox } = request
   const account = await deps.accounts.find(account_id)
@@ -116,7 +116,7 @@ export async function similarRequests(
   const { tool } = contextOf(request)
   const similar = found.filter((one) => one.sandbox === sandbox && contextOf(one).tool === tool)
   const earlier = await Promise.all(similar.slice(0, SIMILAR).map((one) => settleRequest(deps, one)))
-  return { request, earlier, precedents }
+  return { request, earlier, precedents, account }
 }
 
 type OutlineTest = (outline: RequestOutline) => boolean

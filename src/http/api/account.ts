@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MOST_REASONS, REJECT_REASONS } from '../../domain/account.ts'
 import { volumesOf } from '../../domain/hearing.ts'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
 import type { AccountView } from '../../domain/views.ts'
@@ -44,6 +45,12 @@ export const accountBody = z
       .optional()
       .meta({ description: 'Cards in channels name people; otherwise they show references.' }),
     volumes: volumesField.optional().meta({ description: 'For people who chose nothing themselves.' }),
+    reject_reasons: z
+      .array(givenName, { error: 'must be a list' })
+      .max(MOST_REASONS, `must have at most ${MOST_REASONS} reasons`)
+      .refine((reasons) => new Set(reasons).size === reasons.length, 'must not have a reason twice')
+      .optional()
+      .meta({ description: 'Reasons that approvers choose from when they reject; an empty list: none.' }),
   })
   .meta({ id: 'AccountChange' })
 
@@ -145,6 +152,7 @@ export const accountAnswer = z
     created_at: timeField,
     names_in_channels: z.boolean().meta({ description: 'True: cards in channels name people.' }),
     volumes: volumesField,
+    reject_reasons: z.array(z.string()),
     quota,
     policy: policyAnswer.optional().meta({ description: 'For the owner alone.' }),
   })
@@ -160,6 +168,7 @@ export function presentAccount(
     owner: { id: owner.id, name: owner.name, email: owner.email, approver: owner.approver },
     names_in_channels: account.names_in_channels === true,
     volumes: presentVolumes(volumesOf(undefined, account)),
+    reject_reasons: [...(account.reject_reasons ?? REJECT_REASONS)],
     quota: {
       limit: account.monthly_quota,
       used,

@@ -32,7 +32,7 @@ import {
   timeField,
   useWithinField,
 } from './shared/fields.ts'
-import { outcome, text } from './shared/input.ts'
+import { givenName, outcome, text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, idInPath, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 import { similarAnswer } from './similar.ts'
@@ -53,6 +53,9 @@ export const decisionBody = z
   .object({
     decision: outcome,
     comment,
+    reason: givenName.optional().meta({
+      description: 'Of a rejection: the comment then begins with it. Usually one of `reject_reasons`.',
+    }),
     approver: approverField.optional().meta({
       description:
         'Whose vote it is, as `review` shows it. Who decides for another person by a code must say it: a passkey signs it, a code does not.',

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { REJECT_REASONS } from '../../domain/account.ts'
 import { differences } from '../../domain/differences.ts'
 import type { Precedents } from '../../domain/precedents.ts'
 import { type ApprovalRequest, contextOf } from '../../domain/request.ts'
+import type { Similar } from '../../domain/views.ts'
 import {
   type Answer,
   actionField,
@@ -76,6 +78,7 @@ export const similarAnswer = z
   .strictObject({
     precedents: precedentsAnswer.optional(),
     data: z.array(similarRequest),
+    reject_reasons: z.array(z.string()).meta({ description: 'The account’s, to choose from.' }),
     names: namesField,
   })
   .meta({ id: 'SimilarRequests' })
@@ -84,10 +87,8 @@ const MOST_DIFFERENCES = 10
 
 /** Presents earlier requests, each with the fields in which this request differs. */
 export function presentSimilar(
-  request: ApprovalRequest,
-  earlier: readonly ApprovalRequest[],
+  { request, earlier, precedents, account }: Similar,
   names: Record<string, string>,
-  precedents: Precedents | undefined,
 ): Answer<typeof similarAnswer> {
   const said = (one: ApprovalRequest) => ({ action: one.action, ...contextOf(one) })
   const data = earlier.map((one) => {
@@ -98,7 +99,8 @@ export function presentSimilar(
       more: Math.max(0, differs.length - MOST_DIFFERENCES),
     })
   })
-  return { precedents: precedents && presentPrecedents(precedents), data, names }
+  const reject_reasons = [...(account?.reject_reasons ?? REJECT_REASONS)]
+  return { precedents: precedents && presentPrecedents(precedents), data, reject_reasons, names }
 }
 
 const MOST_DEPARTURES = 20

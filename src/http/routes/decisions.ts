@@ -108,7 +108,7 @@ const listSimilar: Endpoint<typeof similarAnswer, WithId> = async (deps, request
   const found = await similarRequests(deps, user, request.params.id, clientAddress(request))
   const references = found.earlier.flatMap(referencesIn)
   const names = await namesByReference(deps, user, found.request.account_id, references)
-  response.json(presentSimilar(found.request, found.earlier, names, found.precedents))
+  response.json(presentSimilar(found, names))
 }
 
 const decisionOptions: Endpoint<z.ZodType, WithId> = async (deps, request, response) => {

@@ -30,6 +30,7 @@ const accountSchema = new Schema<AccountDocument>(
     chat_troubles: part,
     names_in_channels: Boolean,
     volumes: part,
+    reject_reasons: { type: [String], default: undefined },
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: date,
     no_webhooks: Boolean,
@@ -95,7 +96,14 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       fields: Partial<
         Pick<
           Account,
-          'name' | 'policy' | 'members' | 'names_in_channels' | 'volumes' | 'monthly_quota' | 'retention_days'
+          | 'name'
+          | 'policy'
+          | 'members'
+          | 'names_in_channels'
+          | 'reject_reasons'
+          | 'volumes'
+          | 'monthly_quota'
+          | 'retention_days'
         >
       >,
       audit: AuditEntry[],

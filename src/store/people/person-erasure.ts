@@ -1,4 +1,4 @@
-import { ERASED, type Vote } from '../../domain/request.ts'
+import { ERASED, type Vote, withoutWords } from '../../domain/request.ts'
 import { deleteEach, deleteThese, updateEach } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 
@@ -56,7 +56,7 @@ export function createPersonErasure(connection: StoreConnection) {
       const mine = votes.filter((vote) => vote.user_id === userId)
       const closed = mine.some(({ decision_id }) => decision_id === decision?.id)
       const $set = {
-        votes: votes.map((vote) => (mine.includes(vote) ? { ...vote, comment: null } : vote)),
+        votes: votes.map((vote) => (mine.includes(vote) ? withoutWords(vote) : vote)),
         ...(closed ? { 'decision.comment': null } : {}),
       }
       const same = { _id: id, version, status: { $ne: 'pending' as const }, ...RECORDED }

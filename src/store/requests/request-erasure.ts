@@ -1,6 +1,6 @@
 import mongoose from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
-import { type ApprovalRequest, ERASED, NO_CONTEXT, type Vote } from '../../domain/request.ts'
+import { type ApprovalRequest, ERASED, NO_CONTEXT, type Vote, withoutWords } from '../../domain/request.ts'
 import { deleteEach, deleteThese } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { beyond, type ListPosition, OLDEST_FIRST } from '../mongo/filters.ts'
@@ -189,5 +189,5 @@ function erasingUpdate({ request, audit, at, how }: Erasure): object {
 
 /** Leaves the receipt and, of a gesture, the signature: whoever kept the intent can still prove what was decided. */
 function withoutTexts(vote: Vote): Vote {
-  return { ...vote, comment: null, intent_json: '' }
+  return { ...withoutWords(vote), intent_json: '' }
 }

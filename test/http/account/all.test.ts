@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { REJECT_REASONS } from '../../../src/domain/account.ts'
 import { accountAnswer } from '../../../src/http/api/account.ts'
 import { alter, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
@@ -45,6 +46,7 @@ describe('GET /api/v1/account', () => {
       owner,
       created_at: expect.stringMatching(/Z$/),
       names_in_channels: false,
+      reject_reasons: [...REJECT_REASONS],
       quota: { limit: 10_000, used: before + 1, month, resets_at: ends },
       policy: {
         approvers: [
@@ -151,6 +153,29 @@ describe('PATCH /api/v1/account', () => {
       400,
       { error: 'invalid_field', field: 'names_in_channels' },
     ])
+  })
+
+  it('has its own reasons for rejecting, in order, or none, and records them', async () => {
+    for (const reject_reasons of [['Not now', ' Too much '], []]) {
+      const answer = await setting.owner.browser.patch(PATH, { reject_reasons })
+      const trimmed = reject_reasons.map((reason) => reason.trim())
+      expect(expectStatus(answer, 200)).toMatchObject({ reject_reasons: trimmed })
+      expectStatus(await setting.owner.browser.patch(PATH, { reject_reasons }), 200)
+      const id = await ask(setting)
+      const similar = await setting.owner.browser.get(`/api/v1/approvals/${id}/similar`)
+      expect(expectStatus(similar, 200)).toMatchObject({ reject_reasons: trimmed })
+    }
+    const { audit } = Object(await stored(service, 'accounts').findOne({ _id: accountId }))
+    expect(audit.slice(-2).map(({ detail }: { detail: object }) => detail)).toEqual([
+      { reject_reasons: 'Not now · Too much' },
+      { reject_reasons: '' },
+    ])
+    const nine = Array.from({ length: 9 }, (_, n) => `${n}`)
+    for (const refused of ['Not now', ['Not now', 'Not now '], [''], ['x'.repeat(81)], ['a\u0007'], nine])
+      expect(await setting.owner.browser.patch(PATH, { reject_reasons: refused })).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_field', field: expect.stringMatching(/^reject_reasons/) },
+      })
   })
 
   it.each([

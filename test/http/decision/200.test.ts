@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
+import { stored } from '../../support/caller.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import {
   codeAt,
@@ -13,7 +14,7 @@ import {
 } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { joinAccount } from '../../support/joined.ts'
-import { ask, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { ask, decideByPasskey, keyOf, type LiveSetting, proofFor, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -87,6 +88,20 @@ describe('POST /api/v1/approvals/:id/decision', () => {
     expect(Object.keys(body).sort()).toEqual(['action', 'decision', 'id', 'status'])
     expect(body).toMatchObject({ status: 'rejected', decision: { decision: 'rejected', comment: null } })
     expect(verifyReceiptJson({ decision: body.decision }, await jwks())).toMatchObject({ valid: true })
+  })
+
+  it.each([
+    [undefined, 'Not now'],
+    ['After the audit.', 'Not now: After the audit.'],
+  ])('rejects with a reason and the comment %j, which the caller gets as one', async (comment, told) => {
+    const id = await ask(setting)
+    const passkey = await proofFor(setting, id, 'rejected')
+    const said = { decision: 'rejected', comment, reason: ' Not now ', passkey }
+    expectStatus(await setting.owner.browser.post(`/api/v1/approvals/${id}/decision`, said), 200)
+    expect(await read(id)).toMatchObject({ decision: { comment: told } })
+    // By itself, to be counted.
+    const { votes } = Object(await stored(service, 'requests').findOne({ _id: id }))
+    expect(votes).toMatchObject([{ reason: 'Not now', comment: told }])
   })
 
   it('approves with a code when the person has no passkey', async () => {

@@ -276,6 +276,18 @@ describe('how it may be decided', () => {
     })
     const long = await post(id, { decision: 'approved', comment: 'x'.repeat(1001), passkey })
     expect(long.body).toMatchObject({ error: 'invalid_field', field: 'comment' })
+    for (const reason of ['', 7, 'x'.repeat(81), 'a\u0007'])
+      expect((await post(id, { decision: 'rejected', reason, passkey })).body).toMatchObject({
+        error: 'invalid_field',
+        field: 'reason',
+      })
+    expect((await post(id, { decision: 'approved', reason: 'Not now', passkey })).body).toMatchObject({
+      error: 'invalid_field',
+      field: 'reason',
+      detail: 'goes only with a rejection',
+    })
+    const full = { decision: 'rejected', reason: 'Not now', comment: 'x'.repeat(995), passkey }
+    expect((await post(id, full)).body).toMatchObject({ error: 'invalid_field', field: 'comment' })
     await stillPending(id)
   })
 

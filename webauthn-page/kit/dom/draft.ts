@@ -4,6 +4,8 @@ import { keep, kept } from './kept.ts'
 export interface Draft {
   text: string
   author: string
+  /** The reason that was chosen for a rejection; it is not stored. */
+  reason?: string | undefined
 }
 
 /**

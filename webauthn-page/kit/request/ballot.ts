@@ -117,6 +117,7 @@ interface Word {
   said: { decision: Outcome; code?: string }
   /** Sent with the decision, but not signed. */
   comment?: string
+  reason?: string | undefined
   /** Whose vote it is. A passkey signs this reference; with a code it is sent in the body. */
   approver?: string
   /** The content of the screen and the button that was pressed: the only statement the passkey may sign. */
@@ -129,8 +130,8 @@ interface Word {
  * @throws MismatchError before the passkey prompt opens, CeremonyError, RequestFailure, UnknownOutcome
  */
 export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
-  const { path, said, shown, approver } = word
-  const body = { ...said, ...commentOf(word) }
+  const { path, said, shown, approver, reason } = word
+  const body = { ...said, ...commentOf(word), reason }
   const named = `your ${WORD_OF[said.decision]}`
   const send = (proof: object): Promise<unknown> =>
     sendWord(named, slot, () => post(path, { ...body, ...proof }, anyObject))

@@ -4,6 +4,7 @@ import type { Answer } from '../../../src/http/api/shared/fields.ts'
 import type { similarAnswer } from '../../../src/http/api/similar.ts'
 import { get } from '../api/request.ts'
 import { answer } from '../api/shape.ts'
+import type { Draft } from '../dom/draft.ts'
 import { div, el, p } from '../dom/element.ts'
 import { callerText } from '../show/caller-text.ts'
 
@@ -42,6 +43,40 @@ export function precedentsView({ precedents }: Similar): HTMLElement | undefined
     p(el('strong', {}, heading), `: ${said}`, ...(at === undefined ? [] : [since(at), '.'])),
     rows.length > 0 && el('ul', { 'aria-label': 'Differs from what was approved' }, ...rows),
   )
+}
+
+/**
+ * Loads what helps to decide. @returns a function that adds it to the page of the request: precedents above the caller's text, reasons
+ * for rejecting below the buttons, which neither moves where they are beside the text or at a phone's lower edge
+ */
+export async function addHelp(id: string, scene: Element, draft: Draft): Promise<() => void> {
+  const found = await loadSimilar(id)
+  return () => {
+    if (found === undefined) return
+    scene.querySelector('.request-text')?.prepend(precedentsView(found) ?? '')
+    if (found.reject_reasons.length > 0)
+      scene.querySelector('.decision-form')?.append(reasonChoice(found.reject_reasons, draft))
+  }
+}
+
+/** The account's reasons for rejecting: one press chooses one, another gives it up. Only a rejection sends it. */
+function reasonChoice(reasons: readonly string[], draft: Draft): HTMLElement {
+  const buttons = reasons.map((reason) => {
+    const one = el(
+      'button',
+      { type: 'button', class: 'button plain', 'aria-pressed': 'false' },
+      callerText(reason),
+    )
+    one.addEventListener('click', () => {
+      draft.reason = draft.reason === reason ? undefined : reason
+      for (const other of buttons)
+        other.setAttribute('aria-pressed', String(other === one && draft.reason === reason))
+    })
+    return one
+  })
+  draft.reason = undefined
+  const legend = el('legend', {}, 'Reason for a rejection (optional)')
+  return el('fieldset', { class: 'reasons' }, legend, ...buttons)
 }
 
 function callersName(text: string): HTMLElement {

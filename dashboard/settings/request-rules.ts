@@ -1,10 +1,11 @@
 import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { patch } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { form } from '../../webauthn-page/kit/dom/form.ts'
+import { field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { choiceField } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
 import type { Done } from '../shell/page-entry.ts'
+import type { Account } from './settings-shapes.ts'
 
 /** Waiting times in seconds, within the 60 seconds to 7 days that the service accepts. */
 const TTLS = [
@@ -40,6 +41,36 @@ export function expirySection({ default_ttl_seconds }: User, done: Done): HTMLEl
       () => part.slot.attempt(save),
       ttl.row,
       buttonRow(submitButton('Save the expiry')),
+    ),
+  )
+  return part.element
+}
+
+/** What approvers choose from, with one press, when they reject. */
+export function reasonsSection({ reject_reasons }: Account, done: Done): HTMLElement {
+  const part = section(
+    'Reasons for rejecting',
+    'Approvers choose one with a press; the caller gets it in the comment.',
+  )
+  const reasons = field({
+    label: 'Reasons',
+    name: 'reject_reasons',
+    hint: 'One a line, at most 8. Empty for none.',
+    multiline: true,
+    attributes: { spellcheck: 'true' },
+  })
+  reasons.input.value = reject_reasons.join('\n')
+  const save = async (): Promise<void> => {
+    const lines = reasons.input.value.split('\n').map((line) => line.trim())
+    await patch('/account', { reject_reasons: lines.filter((line) => line !== '') }, okShape)
+    await done('The reasons for rejecting are saved.')
+  }
+  part.body.append(
+    form(
+      { class: 'stacked', 'aria-label': 'Reasons for rejecting' },
+      () => part.slot.attempt(save, { reject_reasons: reasons }),
+      reasons.row,
+      buttonRow(submitButton('Save the reasons')),
     ),
   )
   return part.element
