@@ -54,15 +54,33 @@ const OWN = 'Events of the requests that name you, and your own actions.'
 function entryList(context: PageContext) {
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
   const reading = readingOf(context)
+  const outcomes = new Set<string>()
   return {
     element: list,
     learn: reading.learn,
     add: (rows: readonly AuditEntry[]): HTMLElement | undefined => {
-      const items = rows.map((row) => auditItem(row, reading))
+      for (const row of rows) if (isOutcome(row)) outcomes.add(momentOf(row))
+      const [votes, others] = [new Map<string, AuditEntry>(), [] as AuditEntry[]]
+      for (const row of rows) {
+        if (row.type === 'approval.voted' && outcomes.has(momentOf(row))) votes.set(momentOf(row), row)
+        else others.push(row)
+      }
+      const items = others.map((row) =>
+        auditItem(row, reading, isOutcome(row) ? votes.get(momentOf(row)) : undefined),
+      )
       list.append(...items)
       return items[0]?.querySelector('button') ?? undefined
     },
   }
+}
+
+function isOutcome({ type }: AuditEntry): boolean {
+  return type === 'approval.approved' || type === 'approval.rejected'
+}
+
+/** Names what one write records of a decision: the deciding vote and the outcome, which make one line. */
+function momentOf({ subject, at, actor }: AuditEntry): string {
+  return [subject, at, actor.id].join()
 }
 
 /** The filters, as the service and the page's address name them. */
@@ -98,7 +116,8 @@ function aboutFiles(): HTMLElement {
     'About the files',
     p(
       'Each entry has its number in the trail, id, type, time, who did it and from where, what it is about, the details, and ',
-      'the hash that links it to all entries before it. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
+      'the hash that links it to all entries before it; beside these, the current name of who did it and the beginning of the ',
+      'action, which the trail does not hold. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
       'and no cell in it can start a formula.',
     ),
     hint(...howToCheck()),
@@ -113,8 +132,11 @@ function howToCheck(): Child[] {
   ]
 }
 
-/** One entry in a line: time, sentence and address; the rest is built when the entry is opened. */
-function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
+/**
+ * One entry in a line: time, sentence and address; the rest is built when the entry is opened.
+ * @param vote the vote that decided, which has no line of its own
+ */
+function auditItem(entry: AuditEntry, reading: Reading, vote?: AuditEntry): HTMLElement {
   const { at, actor, subject, detail } = entry
   const more = div('audit-more')
   more.hidden = true
@@ -122,7 +144,7 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
     'More',
     'quiet',
     () => {
-      if (!more.hasChildNodes()) more.append(...everythingOf(entry, reading))
+      if (!more.hasChildNodes()) more.append(...everythingOf(entry, reading, vote))
       more.hidden = !more.hidden
       toggle.setAttribute('aria-expanded', String(!more.hidden))
     },
@@ -145,11 +167,11 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
   )
 }
 
-function everythingOf(entry: AuditEntry, reading: Reading): HTMLElement[] {
+function everythingOf(entry: AuditEntry, reading: Reading, vote?: AuditEntry): HTMLElement[] {
   const { at, actor, subject, type } = entry
   const parts = [
     hint(moment(at), ' · ', el('code', { class: 'mono' }, callerText(type)), ...allBy(actor, reading)),
-    details(entry, reading),
+    details({ ...entry, detail: { ...vote?.detail, ...entry.detail } }, reading),
     div(
       'audit-about',
       el('span', { class: 'hint' }, 'About '),
@@ -159,6 +181,7 @@ function everythingOf(entry: AuditEntry, reading: Reading): HTMLElement[] {
       onlyLink('subject', subject, 'All entries about this', reading),
     ),
     rawEntry(entry),
+    vote && rawEntry(vote),
   ]
   return parts.filter((part) => part !== undefined)
 }

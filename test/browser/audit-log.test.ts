@@ -89,6 +89,39 @@ describeInBrowser('the audit log', () => {
     expect(await entries().first().innerText()).toContain('203.0.113.9')
   })
 
+  it('makes one line of a decision, with the action and all that the vote holds', async () => {
+    const at = '2026-11-20T09:30:30.000Z'
+    const about = { at, actor: ANN, subject: REQUEST }
+    const voted = (actor: typeof ANN) =>
+      sampleEntry({
+        ...about,
+        actor,
+        type: 'approval.voted',
+        detail: { decision: 'approved', method: 'passkey' },
+      })
+    area.entries = [
+      sampleEntry({ ...about, type: 'approval.approved' }),
+      voted(ANN),
+      // Of a quorum: it did not decide.
+      voted({ ...ANN, id: 'usr_bob' }),
+    ]
+    area.actions = { [REQUEST]: 'Pay ACME' }
+    await open()
+    expect(await sentences()).toEqual([
+      'Ann approved the request.',
+      'The person usr_bob voted on the request: approved.',
+    ])
+    expect(await entries().first().locator('.audit-where a').innerText()).toBe('Pay ACME')
+    await more()
+    expect(await entries().first().locator('.audit-details').innerText()).toMatch(/method: passkey/i)
+    expect(
+      await entries()
+        .first()
+        .getByText(/^Entry \d+, raw$/)
+        .count(),
+    ).toBe(2)
+  })
+
   it('names details in words, leads to requests and keys, and gives each id for copying', async () => {
     await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     const detail = {

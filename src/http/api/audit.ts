@@ -100,17 +100,47 @@ export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry): Ans
   })
 }
 
+/** A record in a file: as in the list, with what the list says beside its records. */
+type ExportedAudit = Answer<typeof auditAnswer> & {
+  actor_name: string | undefined
+  action: string | undefined
+}
+
+/** Presents a record in a file, with those names and actions that the reader may know, by id. */
+export function presentExportedAudit(
+  record: AuditRecord,
+  entry: AuditEntry,
+  names: Record<string, string>,
+  actions: Record<string, string>,
+): ExportedAudit {
+  const said = presentAudit(record, entry)
+  return { ...said, actor_name: names[said.actor.id ?? ''], action: actions[said.subject] }
+}
+
 /** The columns of the CSV file of the trail. */
 export const AUDIT_COLUMNS = [
   ...['seq', 'id', 'type', 'at', 'actor_kind', 'actor_id', 'actor_address'],
-  ...['subject', 'detail', 'hash'],
+  ...['subject', 'detail', 'hash', 'actor_name', 'action'],
 ]
 
 /** Returns the cells of a record, in the order of `AUDIT_COLUMNS`. */
-export function auditCells(record: Answer<typeof auditAnswer>): (string | number)[] {
-  const { seq, id, type, at, actor, subject, detail, hash } = record
+export function auditCells(record: ExportedAudit): (string | number)[] {
+  const { seq, id, type, at, actor, subject, detail, hash, actor_name = '', action = '' } = record
   const { kind, id: actorId = '', address = '' } = actor
-  return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
+  return [
+    seq,
+    id,
+    type,
+    at,
+    kind,
+    actorId,
+    address,
+    subject,
+    JSON.stringify(detail),
+    hash,
+    actor_name,
+    action,
+  ]
 }
 
 export const auditOperations = operations('Account', {

@@ -10,6 +10,7 @@ import {
   type auditListAnswer,
   auditQuery,
   presentAudit,
+  presentExportedAudit,
 } from '../api/audit.ts'
 import { WRONG_CURSOR } from '../api/shared/input.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
@@ -48,7 +49,13 @@ const exportTrail: Endpoint = async (deps, request, response) => {
   const who = sessionOf(response)
   const { format, ...filter } = parseInput(auditExportQuery, request.query)
   const batches = exportAudit(deps, who, given(filter))
-  const rows = mapBatches(batches, (records) => records.flatMap(shown))
+  const rows = mapBatches(batches, async (records) => {
+    const names = await nameParties(deps, who.user, records, filter.account)
+    const actions = await actionsIn(deps, who.user, records, filter.account)
+    return records.flatMap((record) =>
+      record.entry === undefined ? [] : [presentExportedAudit(record, record.entry, names, actions)],
+    )
+  })
   await exportFile(
     deps,
     response,

@@ -62,6 +62,21 @@ describe('the audit trail as NDJSON', () => {
     }
   })
 
+  it('says beside each entry who did it and what was asked, as far as the reader knows', async () => {
+    const id = await caller.createdId({ action: '=Deploy 4.2' })
+    await told(
+      { subject: id, type: 'approval.approved', actor: { kind: 'user', id: caller.user.id } },
+      { subject: 'req_of_others' },
+    )
+    const [unknown, known] = lines((await take('format=ndjson')).text)
+    expect(known).toMatchObject({ subject: id, actor_name: caller.user.name, action: '=Deploy 4.2' })
+    expect(Object.keys(unknown ?? {}).filter((name) => name === 'actor_name' || name === 'action')).toEqual(
+      [],
+    )
+    const [head = [], , row] = readCsv((await take('format=csv')).text)
+    expect([head.at(-1), row?.at(-1), row?.at(-2)]).toEqual(['action', "'=Deploy 4.2", caller.user.name])
+  })
+
   it('holds a trail of any length, in order, and what the filters leave', async () => {
     const ids = await told(
       ...Array.from({ length: 1_234 }, (_, index) => ({ subject: index % 2 === 0 ? 'req_even' : 'req_odd' })),
@@ -103,6 +118,8 @@ describe('the audit trail as CSV', () => {
       'subject',
       'detail',
       'hash',
+      'actor_name',
+      'action',
     ])
     expect(row?.slice(1, 8)).toEqual([
       id,
