@@ -151,7 +151,6 @@ describeInBrowser('history and audit log of several people at once, against the 
     }
     const story = (who: string, whose: string): string[] => [
       `${who} rejected the request.`,
-      `${who} voted on the request: rejected.`,
       `${whose} night <i>bot</i> made a request.`,
     ]
     // The trail has it a moment after it happened.
