@@ -8,7 +8,7 @@ export interface Schemas {
   "Id.req": string
   ConsumeRequest: { action?: string; context?: { readonly [name: string]: unknown }; context_sha256?: string; attachments_sha256?: readonly (string)[]; refuse_sandbox?: boolean }
   DecisionOptionsRequest: { decision: "approved" | "rejected" }
-  ProvenDecision: { decision: "approved" | "rejected"; comment?: string | null; approver?: Schemas["ApproverReference"]; passkey?: Schemas["PasskeyAssertion"]; totp?: string }
+  ProvenDecision: { decision: "approved" | "rejected"; comment?: string | null; reason?: string; approver?: Schemas["ApproverReference"]; passkey?: Schemas["PasskeyAssertion"]; totp?: string }
   /** Reference of the approver: a keyed hash, the same in every receipt of that person. */
   ApproverReference: string
   /** An `AuthenticationResponseJSON` (WebAuthn Level 3). */
@@ -27,7 +27,7 @@ export interface Schemas {
   /** Narrows the policy of the account; null: only that of the account applies. */
   NewKeyPolicy: { approvers?: readonly (string)[]; quorum?: number; passkey_only?: true; high_impact?: true }
   Proof: { passkey?: Schemas["PasskeyAssertion"]; totp?: string }
-  AccountChange: { name?: string; names_in_channels?: boolean; volumes?: Schemas["Volumes"] }
+  AccountChange: { name?: string; names_in_channels?: boolean; volumes?: Schemas["Volumes"]; reject_reasons?: readonly (string)[] }
   /** What each channel tells of requests. */
   Volumes: { chat: "all" | "high_impact" | "none"; browser: "all" | "high_impact" | "none"; mail: "all" | "high_impact" | "digest" | "none" }
   Withdrawal: { ids: readonly (string)[] }
@@ -157,7 +157,7 @@ export interface Schemas {
   ReviewedVote: { approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; decision: "approved" | "rejected"; method: Schemas["Method"]; at: Schemas["Time"]; mine: boolean; comment: string | null }
   /** Current names of the people of the account, by reference; only for members of the account. Receipts contain references only. */
   Names: { readonly [name: string]: string }
-  SimilarRequests: { precedents?: Schemas["Precedents"]; data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; names: Schemas["Names"] }
+  SimilarRequests: { precedents?: Schemas["Precedents"]; data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; reject_reasons: readonly (string)[]; names: Schemas["Names"] }
   /** What people decided about the last 50 requests of this key and kind. Absent: nothing is known. Without `last`: this is the first of its tool. */
   Precedents: { by: "tool" | "fields"; own: boolean; approved: number; rejected: number; at_least: boolean; last?: { decision: "approved" | "rejected"; decided_at: Schemas["Time"] }; departures: readonly ({ field: string; how: "times" | "changed" | "missing" | "added"; times?: number; usual?: number })[]; more: number }
   /** `options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`. */
@@ -202,7 +202,7 @@ export interface Schemas {
   WebhookSecret: { webhook_signing_secret: string }
   /** Answer to a session: all keys that are not revoked. */
   WebhookSecrets: { keys: readonly ({ id: Schemas["Id.key"]; name: string; key_prefix: string; webhook_signing_secret: string })[] }
-  Account: { id: Schemas["Id.acc"]; name: string; role: "owner" | "approver" | "auditor"; owner: { id: Schemas["Id.usr"]; name: string; email: string; approver: Schemas["ApproverReference"] }; created_at: Schemas["Time"]; names_in_channels: boolean; volumes: Schemas["VolumesOutput"]; quota: { limit: number; used: number; month: string; resets_at: Schemas["Time"] }; policy?: Schemas["Policy"] }
+  Account: { id: Schemas["Id.acc"]; name: string; role: "owner" | "approver" | "auditor"; owner: { id: Schemas["Id.usr"]; name: string; email: string; approver: Schemas["ApproverReference"] }; created_at: Schemas["Time"]; names_in_channels: boolean; volumes: Schemas["VolumesOutput"]; reject_reasons: readonly (string)[]; quota: { limit: number; used: number; month: string; resets_at: Schemas["Time"] }; policy?: Schemas["Policy"] }
   Policy: { approvers: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string; approver: Schemas["ApproverReference"]; has_passkey: boolean; has_totp: boolean; confirmed: boolean; eligible: boolean })[]; quorum: number; passkey_only: boolean; high_impact: boolean; confirmed_only: boolean; authenticators?: Schemas["Authenticators"]; can_attest?: true; reminders: readonly (number)[]; reachable: boolean; ignored_fields?: Schemas["IgnoredFields"] }
   History: { data: readonly (Schemas["HistoryRow"])[]; next_cursor: Schemas["NextCursor"]; searched_to?: Schemas["Time"]; names: Schemas["Names"] }
   HistoryRow: { id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; high_impact: boolean; sandbox?: Schemas["SandboxMark"]; requested_by: { key_name: string; account_name: string }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; decided_at?: Schemas["Time"]; decision?: { id: Schemas["Id.dec"]; decision: "approved" | "rejected"; method: Schemas["Method"]; approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"] }; quorum: Schemas["Quorum"] }
