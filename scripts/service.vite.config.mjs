@@ -54,6 +54,33 @@ const lessMail = {
       : undefined,
 }
 
+/** Texts of licenses shorter than this are repeated where they belong. */
+const LONG = 100
+
+/** Writes each long paragraph of the licenses once: fifty packages bring the same words. Every notice of copyright stays. */
+const licensesOnce = {
+  name: 'licenses-once',
+  writeBundle() {
+    const path = `${root}dist/service/licenses.md`
+    const paragraphs = readFileSync(path, 'utf8').split(/\n{2,}/)
+    const wordsOf = (text) => text.split(/\s+/).join(' ').trim()
+    const long = (text) => text.length >= LONG && !/copyright \(c\)|©/i.test(text)
+    const uses = new Map()
+    for (const text of paragraphs.filter(long))
+      uses.set(wordsOf(text), [...(uses.get(wordsOf(text)) ?? []), text])
+    const texts = [...uses].filter(([, same]) => same.length > 1).map(([words]) => words)
+    const shown = paragraphs.map((text) => {
+      const at = long(text) ? texts.indexOf(wordsOf(text)) : -1
+      return at < 0 ? text : `(Text ${at + 1}, at the end.)`
+    })
+    const written = texts.map((words, at) => `### Text ${at + 1}\n\n${uses.get(words)[0]}`)
+    writeFileSync(
+      path,
+      `${[...shown, '## Texts that several of them have', ...written].join('\n\n').trim()}\n`,
+    )
+  },
+}
+
 /**
  * The service and the command line with all they import in a few files: finding, reading and linking 1 500 modules one by one
  * was half of what a start costs. What is imported later (a chat platform, a command) stays a file of its own. The embedded
@@ -62,7 +89,7 @@ const lessMail = {
 export default defineConfig({
   root,
   publicDir: false,
-  plugins: [docsPage, lessZod, lessMail],
+  plugins: [docsPage, licensesOnce, lessZod, lessMail],
   resolve: {
     alias: {
       tr46: fileURLToPath(new URL('domain-names.mjs', import.meta.url)),
