@@ -47,6 +47,7 @@ describe('GET /api/v1/account', () => {
       created_at: expect.stringMatching(/Z$/),
       names_in_channels: false,
       reject_reasons: [...REJECT_REASONS],
+      volumes: { chat: 'all', browser: 'all', mail: 'all' },
       quota: { limit: 10_000, used: before + 1, month, resets_at: ends },
       policy: {
         approvers: [
