@@ -70,6 +70,7 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
     byDay(figures),
     byKey(figures, context),
     byApprover(figures, context),
+    byReason(figures),
   )
   return { title: 'Overview', scene, wide: true }
 }
@@ -215,6 +216,17 @@ function byApprover({ approvers }: Overview, { href }: PageContext): HTMLElement
       ),
     ),
   )
+  return part.element
+}
+
+function byReason({ reasons }: Overview): HTMLElement | undefined {
+  if (reasons.length === 0) return undefined
+  const part = section(
+    'Why requests were rejected',
+    'Reasons that approvers chose, from the list in Settings.',
+  )
+  const rows = reasons.map(({ reason, times }) => [callerText(reason), shownNumber(times)])
+  part.body.append(table(['Reason', 'Rejections'], rows))
   return part.element
 }
 

@@ -16,7 +16,7 @@ export type Figured = Pick<
   'id' | 'status' | 'created_at' | 'expires_at' | 'cancelled' | 'api_key_id' | 'seen'
 > & {
   decided_at?: Date
-  votes: Pick<Vote, 'user_id' | 'approver' | 'delegate' | 'decision' | 'at'>[]
+  votes: Pick<Vote, 'user_id' | 'approver' | 'delegate' | 'decision' | 'at' | 'reason'>[]
 }
 
 /** One person's votes. `looks`: seconds from the first sight of a request to the vote, where the service saw both. */
@@ -32,10 +32,12 @@ export interface Tally {
   waits: number[]
   keys: Map<string, Endings>
   people: Map<string, VotesOf>
+  /** Votes by the reason that was chosen for them. */
+  reasons: Map<string, number>
 }
 
 export function newTally(): Tally {
-  return { endings: noEndings(), waits: [], keys: new Map(), people: new Map() }
+  return { endings: noEndings(), waits: [], keys: new Map(), people: new Map(), reasons: new Map() }
 }
 
 function noEndings(): Endings {
@@ -67,6 +69,7 @@ export function count(tally: Tally, request: Figured, now: Date): void {
   for (const vote of request.votes) {
     const person = entryOf(tally.people, vote.user_id, () => ({ approved: 0, rejected: 0, looks: [] }))
     person[vote.decision] += 1
+    if (vote.reason !== undefined) add(tally.reasons, vote.reason, 1)
     const seen = request.seen?.find(({ approver }) => approver === (vote.delegate ?? vote.approver))
     if (seen !== undefined) person.looks.push(secondsBetween(seen.at, vote.at))
   }
@@ -78,12 +81,17 @@ export function addTally(sum: Tally, part: Tally): void {
   // One by one: spread into `push`, a long list would overflow the stack.
   for (const wait of part.waits) sum.waits.push(wait)
   for (const [id, endings] of part.keys) addEndings(entryOf(sum.keys, id, noEndings), endings)
+  for (const [reason, times] of part.reasons) add(sum.reasons, reason, times)
   for (const [id, { approved, rejected, looks }] of part.people) {
     const person = entryOf(sum.people, id, () => ({ approved: 0, rejected: 0, looks: [] }))
     person.approved += approved
     person.rejected += rejected
     for (const look of looks) person.looks.push(look)
   }
+}
+
+function add(counts: Map<string, number>, name: string, times: number): void {
+  counts.set(name, (counts.get(name) ?? 0) + times)
 }
 
 function addEndings(sum: Endings, part: Endings): void {

@@ -143,7 +143,7 @@ function quietOverview(): Overview {
     day: new Date(Date.UTC(2026, 10, 29) - (29 - ago) * 86_400_000).toISOString().slice(0, 10),
     ...NONE,
   }))
-  return { days, total: NONE, keys: [], approvers: [], dead_letters: 0, chats_in_trouble: 0 }
+  return { days, total: NONE, keys: [], approvers: [], reasons: [], dead_letters: 0, chats_in_trouble: 0 }
 }
 
 /** A month in which everything happened. */
@@ -162,6 +162,7 @@ export function busyOverview(name: string): Overview {
     ...{ days, total, dead_letters: 100, chats_in_trouble: 2 },
     seconds_to_decide: { median: 95.2, p90: 7312 },
     oldest_pending: { id: sampleReview().id, created_at: '2026-11-28T09:30:00.000Z' },
+    reasons: [{ reason: 'Not now', times: 31 }],
     keys: [
       { id: 'key_3V9K2M7Q4R8S1T6W5X0YZABCDE', name, ...total },
       { id: 'key_4V9K2M7Q4R8S1T6W5X0YZABCDE', ...total },

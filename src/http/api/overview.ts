@@ -52,6 +52,9 @@ export const overviewAnswer = z
       .array(z.strictObject({ id: idField('key'), name: z.string().optional(), ...endings.shape }))
       .meta({ description: 'The busiest first.' }),
     approvers: z.array(approverFigures).meta({ description: 'The busiest first.' }),
+    reasons: z
+      .array(z.strictObject({ reason: z.string(), times: number }))
+      .meta({ description: 'Reasons chosen for rejections, the most frequent first.' }),
     dead_letters: number.max(100).meta({ description: 'Callbacks and events given up; counted up to 100.' }),
     chats_in_trouble: number,
   })
@@ -77,6 +80,9 @@ export function presentOverview(overview: Overview): Answer<typeof overviewAnswe
         ...attentionOf(votes),
       }))
       .sort((a, b) => b.approved + b.rejected - a.approved - a.rejected),
+    reasons: [...total.reasons]
+      .map(([reason, times]) => ({ reason, times }))
+      .sort((a, b) => b.times - a.times),
     dead_letters: deadLetters,
     chats_in_trouble: account.chat_troubles?.length ?? 0,
   }

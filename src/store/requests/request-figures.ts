@@ -9,7 +9,7 @@ const BATCH = 1000
 const READ = {
   ...{ status: 1, created_at: 1, expires_at: 1, cancelled: 1, api_key_id: 1, seen: 1, sandbox: 1 },
   ...{ 'decision.decided_at': 1, 'votes.user_id': 1, 'votes.approver': 1, 'votes.delegate': 1 },
-  ...{ 'votes.decision': 1, 'votes.at': 1 },
+  ...{ 'votes.decision': 1, 'votes.at': 1, 'votes.reason': 1 },
 }
 
 /** Reads what the figures of an account count, without the texts of its requests. */

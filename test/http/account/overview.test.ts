@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { overviewAnswer } from '../../../src/http/api/overview.ts'
 import { alter, lapse, newCaller } from '../../support/caller.ts'
 import { type EnrolledPerson, expectStatus } from '../../support/enrolled.ts'
-import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { ask, decideByPasskey, type LiveSetting, proofFor, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/account/overview'
@@ -46,7 +46,10 @@ describe('GET /api/v1/account/overview', () => {
     const pending = await askedOn(setting, yesterday)
     const old = await askedOn(setting, before)
     expectStatus(await decideByPasskey(setting, approved, 'approved'), 200)
-    expectStatus(await decideByPasskey(setting, rejected, 'rejected'), 200)
+    const passkey = await proofFor(setting, rejected, 'rejected')
+    const rejection = { decision: 'rejected', reason: 'Not now', passkey }
+    const said = await setting.owner.browser.post(`/api/v1/approvals/${rejected}/decision`, rejection)
+    expectStatus(said, 200)
     await lapse(service, lapsed)
     const seen = await overview(setting.owner, '?days=7')
     expect(seen.days).toHaveLength(7)
@@ -64,6 +67,7 @@ describe('GET /api/v1/account/overview', () => {
     expect(seen.approvers).toMatchObject([
       { id: setting.owner.userId, name: expect.any(String), approved: 1, rejected: 1, notes: [] },
     ])
+    expect(seen.reasons).toEqual([{ reason: 'Not now', times: 1 }])
     // A second look reads what was pending or is new, and counts nothing twice.
     expectStatus(await decideByPasskey(setting, old, 'rejected'), 200)
     expectStatus(await decideByPasskey(setting, pending, 'approved'), 200)
