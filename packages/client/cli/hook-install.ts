@@ -54,8 +54,9 @@ export function runHookInstall(argv: string[]): number {
   const isInstall = positionals[0] === 'install'
   if (isInstall) {
     const gap = codex ? CODEX_GAP : claudeGap()
-    if (gap !== undefined && !force) throw new Invalid(`${gap} Add --force to install it all the same.`)
-    if (gap !== undefined) process.stderr.write(`${gap}\n`)
+    const refusal = `${gap} Add --force to install it all the same.`
+    if (gap !== undefined && !force && !values['dry-run']) throw new Invalid(refusal)
+    if (gap !== undefined) process.stderr.write(`${force ? gap : refusal}\n`)
     const others = codex
       ? []
       : [settingsPath(true, false), '.claude/settings.json', '.claude/settings.local.json']

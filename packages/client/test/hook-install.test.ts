@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
@@ -123,6 +123,17 @@ describe('countersign hook install', () => {
       hooks: { PreToolUse: [{ matcher: 'Bash', hooks: [hook] }] },
     })
     expect((await settings()).hooks.PreToolUse[0].matcher).not.toBe('Bash')
+  })
+
+  it.each([
+    ['an unknown Claude Code', [], 'dev', /did not say which version.*Add --force/],
+    ['an older Claude Code', [], '2.0.9', /this is 2\.0\.9\. Add --force/],
+    ['Codex', ['--codex'], '', /cannot fail closed.*Add --force/],
+  ])('shows what it would write for %s, and warns', async (_, argv, version, words) => {
+    const shown = await install([...argv, '--dry-run'], version)
+    expect(shown).toMatchObject({ code: 0, err: expect.stringMatching(words) })
+    expect(JSON.parse(shown.out).hooks.PreToolUse).toHaveLength(1)
+    expect(await readdir(folder)).toEqual(['bin'])
   })
 
   it('what it installs denies with a reason even if the program is killed or gone', async () => {
