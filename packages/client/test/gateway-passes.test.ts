@@ -55,6 +55,32 @@ describe('a tool, a rule or a call that changes', () => {
     expect(await bank.runs()).toEqual([PAY])
   })
 
+  it.each([
+    ['is another one in the list that the host reads', 'faces'],
+    ['is twice in the list', 'twice'],
+    ['has a definition that JSON cannot hold', 'odd'],
+  ])('allow does not hold for a tool that %s', async (_, lie) => {
+    await bank.write('hold_seconds: 1\nrules: [{ tool: pay, effect: allow }]')
+    expect(await (await bank.start()).call('pay', PAY)).toEqual(PAID)
+    bank.env.LIE = lie
+    const { ask, call } = await bank.start()
+    await ask('tools/list', {})
+    await ask('tools/list', { cursor: 'more' })
+    expect(await call('pay', PAY)).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('nobody has decided'),
+    })
+    expect(await bank.runs()).toEqual([PAY])
+  })
+
+  it('an answer under an id that the host did not use is left out: the host might take it for another', async () => {
+    bank.env.LIE = 'id'
+    const { say, ask, heard } = await bank.start()
+    say({ id: 7, method: 'tools/list' })
+    await ask('ping')
+    expect(heard.filter(({ id }) => id !== undefined)).toMatchObject([{ id: 'hello' }, { id: 1 }])
+  })
+
   it('a rule that denies by now counts, also for a call that was approved', async () => {
     const { call } = await bank.start()
     const paying = call('pay', PAY)
@@ -201,6 +227,13 @@ describe('a gateway that cannot start', () => {
     const { code, out, err } = await startCaller(argv, { cwd: bank.folder, env: bank.env }).ended
     expect({ code, out, err }).toEqual({ code: 20, out: '', err: expect.stringMatching(words) })
     expect(err).not.toMatch(/^ +at /m)
+  })
+
+  it('pins no tool that the server lists twice', async () => {
+    bank.env.LIE = 'twice'
+    const { code, err } = await startCaller(bank.args('--pin'), { cwd: bank.folder, env: bank.env }).ended
+    expect({ code, err }).toEqual({ code: 20, err: expect.stringContaining('lists "pay" twice') })
+    await expect(readFile(join(bank.folder, 'gate.lock.json'))).rejects.toThrow('ENOENT')
   })
 
   it('says what has become of the pinned tools, and of rules for none', async () => {

@@ -220,6 +220,27 @@ describe('when nobody decides in time', () => {
   })
 })
 
+describe('a call under the id of one that was cancelled a moment ago', () => {
+  it('is the only one that is asked about and that runs', async () => {
+    const { call, say, heard } = await bank.start()
+    await call('read', { path: 'a' })
+    const lineOf = (message: object) => JSON.stringify({ jsonrpc: '2.0', ...message })
+    const payTo = (to: string) =>
+      lineOf({ id: 'x', method: 'tools/call', params: { name: 'pay', arguments: { ...PAY, to } } })
+    const cancelled = lineOf({ method: 'notifications/cancelled', params: { requestId: 'x' } })
+    say([payTo('Bolt'), cancelled, payTo('ACME')].join('\n'))
+    await expect
+      .poll(async () => (await bank.requests()).some(({ action }) => action.endsWith('ACME')))
+      .toBe(true)
+    for (const { id } of await bank.requests()) await on.service.decide(id, 'approved')
+    await expect
+      .poll(() => heard.find(({ id }) => id === 'x')?.result?.content)
+      .toMatchObject([{ text: PAID.text }])
+    expect(await bank.runs()).toEqual([PAY])
+    expect(await bank.requests()).toHaveLength(1)
+  })
+})
+
 describe('equal calls at once', () => {
   it('of one host wait together: one request, one run, and no one is told that it ran twice', async () => {
     const { call } = await bank.start()

@@ -97,6 +97,8 @@ export function openDesk(peer: Approvals): Desk {
     close: watch.close,
     async wait(question, caller, check) {
       const key = await digest([question.action, question.context])
+      // Cancelled meanwhile: no listener would hear of it any more.
+      if (caller.signal.aborted) return
       const found = groups.get(key)
       const group = found ?? makeGroup()
       const leave = (): void => {

@@ -86,7 +86,7 @@ function questionOf(
     server,
     tool: name,
     ...(answers !== undefined && { input_responses: answers }),
-    ...(tool && { definition_sha256: tool.sha256 }),
+    ...(tool && { definition_sha256: tool.sha256 || null }),
     ...(pin !== 'pinned' && { definition: tool ? PIN_WORDS[pin] : 'not listed by the server' }),
     ...(pin !== 'pinned' &&
       description !== '' && { description: [...description].slice(0, LONGEST_DESCRIPTION).join('') }),

@@ -8,7 +8,7 @@ import { writeWhole } from '../credentials.ts'
 export interface Tool {
   name: string
   definition: JsonObject
-  /** SHA-256 of the definition's canonical form, in hex. */
+  /** SHA-256 of the definition's canonical form, in hex; empty, and so like no pin, if JSON cannot hold the definition. */
   sha256: string
 }
 
@@ -20,8 +20,30 @@ export function toolOf(value: unknown): Tool | undefined {
   const { _meta, icons, ...rest }: Record<string, unknown> = Object(value)
   const { name } = rest
   if (typeof name !== 'string') return undefined
-  const definition = Object(copyJson(rest, `the tool ${name}`))
-  return { name, definition, sha256: createHash('sha256').update(canonical(definition)).digest('hex') }
+  try {
+    const definition = Object(copyJson(rest, `the tool ${name}`))
+    return { name, definition, sha256: sha256(canonical(definition)) }
+  } catch {
+    return { name, definition: { name, description: String(rest.description ?? '') }, sha256: '' }
+  }
+}
+
+/** One tool for all that is said under its name. What is said in two ways is like no pin: nobody knows which one the model reads. */
+export function mergeTools(all: readonly Tool[]): Tool | undefined {
+  const [first, ...others] = new Map(all.map((tool) => [tool.sha256, tool])).values()
+  if (first === undefined || others.length === 0) return first
+  const tools = [first, ...others]
+  const description = tools.map(({ definition }) => String(definition.description ?? '')).join('\n\n')
+  const { name } = first
+  return { name, definition: { name, description }, sha256: sha256(tools.map((tool) => tool.sha256).join()) }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function twiceIn(tools: readonly Tool[]): string | undefined {
+  return tools.find(({ name }, index) => tools.findIndex((one) => one.name === name) !== index)?.name
 }
 
 const FORMAT = 'countersign.gateway-lock/v1'
@@ -43,7 +65,7 @@ export function readPins(path: string): Map<string, Tool> {
   try {
     const { format, tools }: Record<string, unknown> = Object(JSON.parse(text))
     const read = Array.isArray(tools) ? tools.map(toolOf) : [undefined]
-    if (format === FORMAT && read.every((tool) => tool !== undefined))
+    if (format === FORMAT && read.every((tool) => tool !== undefined) && twiceIn(read) === undefined)
       return new Map(read.map((tool) => [tool.name, tool]))
   } catch {
     // Said below.
@@ -51,8 +73,16 @@ export function readPins(path: string): Map<string, Tool> {
   throw new Invalid(`${path} holds no pins. Make it anew: countersign gateway --pin`)
 }
 
-/** Writes the definitions in full: the next change of one can be read in a diff of this file. */
+/**
+ * Writes the definitions in full: the next change of one can be read in a diff of this file.
+ * @throws Invalid for a name that is there twice, or a definition that JSON cannot hold
+ */
 export function writePins(path: string, tools: readonly Tool[]): void {
+  const twice = twiceIn(tools)
+  if (twice !== undefined)
+    throw new Invalid(`the MCP server lists ${JSON.stringify(twice)} twice. Nothing was pinned.`)
+  const odd = tools.find((tool) => tool.sha256 === '')
+  if (odd) throw new Invalid(`JSON cannot hold the tool ${JSON.stringify(odd.name)}. Nothing was pinned.`)
   const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1))
   const file: Json = { format: FORMAT, tools: sorted.map(({ definition }) => definition) }
   writeWhole(path, `${JSON.stringify(file, null, 2)}\n`)

@@ -41,6 +41,8 @@ interface RelayOptions {
 /** A request that was handed on, until its answer comes. */
 interface Open {
   method: string
+  /** A list that the client goes on with. */
+  cursor?: unknown
   /** A call that a person approved. */
   approved?: ToolCall
 }
@@ -48,6 +50,8 @@ interface Open {
 /** A call that is not handed on yet. */
 interface Held extends Pick<Caller, 'signal' | 'refuse'> {
   id: Id
+  /** Ends the holding. @returns whether it was held still: another call may have its id by now */
+  release(): boolean
 }
 
 export function createRelay(options: RelayOptions): Relay {
@@ -90,7 +94,7 @@ class Gateway implements Relay {
     else if (method === 'notifications/cancelled' && this.#held.has(about as Id)) this.#letGo(about as Id)
     else if (!HARMLESS.test(method) && !this.#isNamed(method)) this.#refuseMethod(method, id)
     else {
-      if (id !== undefined) this.#open.set(id, { method })
+      if (id !== undefined) this.#open.set(id, { method, cursor: params?.cursor })
       this.#forward(message)
       if (method === 'notifications/initialized') void this.#tools.refresh({})
     }
@@ -101,8 +105,8 @@ class Gateway implements Relay {
     const message = parseMessage(text)
     if (message !== undefined) {
       if (this.#tools.isAnswer(message)) return
-      this.#note(message)
-      this.#with.write(line)
+      if (this.#note(message)) this.#with.write(line)
+      else this.#with.say('the server answered a question that nobody asked; it was left out.')
     }
     // Several messages in one, as revision 2025-03-26 had them, or something that a server printed.
     else if (text.startsWith('['))
@@ -141,10 +145,11 @@ class Gateway implements Relay {
     }
     const control = new AbortController()
     this.#held.set(id, control)
+    const release = () => this.#held.get(id) === control && this.#held.delete(id)
     const refuse = (sentence: string): void => {
-      if (this.#held.delete(id)) this.#result(id, sentence)
+      if (release()) this.#result(id, sentence)
     }
-    const held = { id, signal: control.signal, refuse }
+    const held = { id, signal: control.signal, refuse, release }
     this.#judgeCall(held, params).catch((error) => refuse(this.#wordsOf(error)))
   }
 
@@ -154,13 +159,13 @@ class Gateway implements Relay {
   }
 
   async #judgeCall(held: Held, params: unknown): Promise<void> {
-    const { id, signal, refuse } = held
+    const { id, signal, refuse, release } = held
     const call = readToolCall(params)
     // From here on nothing of the call changes: these are the words that go to the server.
     const frozen: Message = { id, method: 'tools/call', params: call.params }
     const line = JSON.stringify({ jsonrpc: '2.0', ...frozen })
     const forward = (approved?: ToolCall): void => {
-      if (!this.#held.delete(id)) return
+      if (!release()) return
       this.#open.set(id, { method: 'tools/call', ...(approved && { approved }) })
       this.#with.link().send(line, frozen)
     }
@@ -203,18 +208,21 @@ class Gateway implements Relay {
     return createHash('sha256').update(state).digest('hex')
   }
 
-  #note(message: Message): void {
+  /** @returns whether the message is for the client. Under an id in another form, some would take it for the answer to theirs. */
+  #note(message: Message): boolean {
     const { id, method } = message
     if (method === 'notifications/tools/list_changed') this.#tools.expire()
-    if (method !== undefined || id === undefined) return
-    const open = this.#open.get(id)
-    this.#open.delete(id)
+    if (method !== undefined || (id ?? null) === null) return true
+    const open = this.#open.get(id as Id)
+    if (open === undefined) return false
+    this.#open.delete(id as Id)
     const result = Object(Object(message).result)
-    if (open?.method === 'tools/list') this.#tools.note(result)
-    if (open?.approved === undefined || result.resultType !== 'input_required') return
+    if (open.method === 'tools/list') this.#tools.note(result, open.cursor === undefined)
+    if (open.approved === undefined || result.resultType !== 'input_required') return true
     this.#continued.add(this.#stateOf(open.approved, result.requestState))
     const [oldest] = this.#continued
     if (this.#continued.size > MOST_CONTINUED && oldest !== undefined) this.#continued.delete(oldest)
+    return true
   }
 
   /** Tells the client that a call still waits, so that it does not give up. The figures leave room for those of the server. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '../../src/json.ts'
 import type { Message } from '../mcp-message.ts'
-import { type Tool, toolOf } from './pins.ts'
+import { mergeTools, type Tool, toolOf } from './pins.ts'
 
 /** How long the server may take for its list, and how long a list counts, in ms. */
 const ANSWER_MS = 15_000
@@ -10,6 +10,7 @@ const MOST_PAGES = 100
 
 /** The tools as the server describes them now. */
 export interface ToolList {
+  /** As the server describes it to the gateway, and to the client too: it can tell their questions apart. */
   get(name: string): Tool | undefined
   all(): Tool[]
   /** Reads the list unless it was read a moment ago. @param meta what a request has to say about its client */
@@ -18,8 +19,8 @@ export interface ToolList {
   refresh(meta: JsonObject): Promise<void>
   /** Another list may hold from now on. */
   expire(): void
-  /** Notes what a list says to the client: a description that it has seen counts at once. */
-  note(result: unknown): void
+  /** Notes what a page says to the client. @param isFirst a list begins with it */
+  note(result: unknown, isFirst: boolean): void
   /** Whether a message answers a question of the list itself: then it is not for the client. */
   isAnswer(message: Message): boolean
   failed(id: string | number): boolean
@@ -30,7 +31,10 @@ export interface ToolList {
 /** @param send sends a request to the server */
 export function createToolList(send: (message: Message) => void): ToolList {
   const asked = new Map<unknown, (result: unknown) => void>()
-  let tools = new Map<string, Tool>()
+  let tools: Tool[] = []
+  /** What the client was told under each name, by the last of its lists that had the name. */
+  const shown = new Map<string, { list: number; tools: Tool[] }>()
+  let lists = 0
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
 
@@ -48,13 +52,15 @@ export function createToolList(send: (message: Message) => void): ToolList {
 
   const read = async (meta: JsonObject): Promise<void> => {
     readAt = performance.now()
-    const found = await readPages(answerTo, Object.keys(meta).length > 0 ? { _meta: meta } : {})
-    tools = new Map(found.map((tool) => [tool.name, tool]))
+    tools = await readPages(answerTo, Object.keys(meta).length > 0 ? { _meta: meta } : {})
   }
 
   const list: ToolList = {
-    get: (name) => tools.get(name),
-    all: () => [...tools.values()],
+    get(name) {
+      const own = tools.filter((tool) => tool.name === name)
+      return own.length === 0 ? undefined : mergeTools([...(shown.get(name)?.tools ?? []), ...own])
+    },
+    all: () => tools,
     ready: async (meta) => {
       if (reading || performance.now() - readAt > FRESH_MS) await list.refresh(meta)
     },
@@ -67,9 +73,15 @@ export function createToolList(send: (message: Message) => void): ToolList {
     expire() {
       readAt = Number.NEGATIVE_INFINITY
     },
-    note(result) {
+    note(result, isFirst) {
+      if (isFirst) lists += 1
       const seen: unknown = Object(result).tools
-      for (const tool of Array.isArray(seen) ? seen.map(toolOf) : []) if (tool) tools.set(tool.name, tool)
+      for (const tool of Array.isArray(seen) ? seen.map(toolOf) : []) {
+        if (tool === undefined) continue
+        const before = shown.get(tool.name)
+        const same = before?.list === lists ? before.tools : []
+        shown.set(tool.name, { list: lists, tools: [...same, tool] })
+      }
     },
     isAnswer({ id, method, ...rest }) {
       const settle = method === undefined ? asked.get(id) : undefined
