@@ -90,12 +90,14 @@ async function eraseSlice(deps: FlowDeps, going: Going): Promise<{ more: boolean
   }
   const plans = due.map((one) => planErasure(deps, one, { kind: 'service' }, whole ? 'whole' : 'texts'))
   const erased = await deps.erasure.erase(plans)
-  const deleted = whole ? await deps.erasure.deleteMarked(idsOf(found.filter(isAlone(batches)))) : 0
+  const gone = found.flatMap((one) => membersToDelete(one, batches.get(cardSubjectOf(one))))
+  const deleted = whole ? await deps.erasure.deleteMarked([...new Set(gone)]) : 0
   const done = erased + deleted
   going.stays = done === 0 ? going.stays + 1 : 0
   // What the relay still has to record is erased, or deleted, by one of the next runs; what cannot be is passed over.
-  if (going.stays > MOST_STAYS) going.passed = true
-  if ((!whole && erased === found.length) || going.stays > MOST_STAYS) going.after = found.at(-1) ?? after
+  const isStuck = going.stays > MOST_STAYS || (whole && marked.length === 0 && gone.length === 0)
+  if (isStuck && found.length > 0) going.passed = true
+  if ((!whole && erased === found.length) || isStuck) going.after = found.at(-1) ?? after
   return { more: found.length > 0, erased: done }
 }
 
@@ -107,9 +109,13 @@ function cardsToDelete(due: readonly ApprovalRequest[], batches: ReadonlyMap<str
   return [...new Set(due.map(cardSubjectOf))].filter((id) => !isKept(batches.get(id)))
 }
 
-/** Checks whether no other request of its batch is pending: the version of their card, which is the sum of theirs, would fall. */
-function isAlone(batches: ReadonlyMap<string, CardBatch>): (request: ApprovalRequest) => boolean {
-  return (request) => batches.get(cardSubjectOf(request))?.status !== 'pending'
+/**
+ * Returns the request, or all of its batch once all are marked: the version of their card, which is the sum of theirs, would fall, and
+ * no edit would take away the texts of the others in chat.
+ */
+function membersToDelete({ id }: ApprovalRequest, batch: CardBatch | undefined): string[] {
+  if (batch === undefined) return [id]
+  return batch.members.every(({ deleting }) => deleting === true) ? idsOf(batch.members) : []
 }
 
 function idsOf(requests: readonly ApprovalRequest[]): string[] {

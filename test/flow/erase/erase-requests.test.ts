@@ -228,6 +228,38 @@ it.each([false, true])(
   },
 )
 
+it('the sweep keeps a request that is over until its card needs it no more', async () => {
+  const { deps } = service.composition
+  const { one, two, cardNow } = await pairWith('SECRET-LATER')
+  const rest = async (version: number) => {
+    await findings()
+    const shown = { state: 'idle', shown: version, wanted: version }
+    await stored(service, 'cards').updateOne({ _id: 'card_SECRET-LATER' }, { $set: shown })
+  }
+  expectStatus(await decideByPasskey(setting, two, 'rejected'), 200)
+  await rest(4)
+  await lookAgain()
+  for (const _ of [1, 2]) {
+    await retain(3, { days: 1, whole: true })
+    await findings()
+  }
+  expect((await deps.requests.find(two))?.action).toContain('SECRET')
+  expect(await eraseRequest(deps, two, CLI)).toMatchObject({ erased: true, cards: 1 })
+  await findings()
+  expect(await eraseRequest(deps, two, CLI), 'the card still shows it').toMatchObject({ cards: 1 })
+  expect(await cardNow()).toMatchObject({ state: 'due', wanted: 5 })
+  await rest(5)
+  expect(await eraseRequest(deps, two, CLI)).toMatchObject({ cards: 0 })
+  expect(await cardNow()).toBeNull()
+  await lookAgain()
+  for (const _ of [1, 2]) {
+    await retain(30, { days: 1, whole: true })
+    await findings()
+  }
+  await lookAgain()
+  expect(await deps.requests.findMany([one, two])).toEqual([])
+})
+
 /** Runs the sweep to its end, as it would run that many days later. */
 async function retain(
   days: number,
