@@ -122,7 +122,7 @@ export interface BatchView extends TextWarnings {
   requested_by: CardView['requested_by']
   /** When the first and the last of the pending ones expire. */
   expires: { first: Date; last: Date }
-  /** As on cards of requests. */
+  /** As on cards of requests; all names where requests differ in it. */
   on_behalf_of?: string
   invite_to_link?: true
   replaces?: true

@@ -105,6 +105,8 @@ export function viewBatch(
   const open = views.filter((view) => view.status.kind === 'pending')
   const ends = (open.length > 0 ? open : views).map(({ expires_at }) => expires_at.getTime())
   const asker = (views.find(({ requested_by }) => requested_by.key_name !== ERASED) ?? views[0])?.requested_by
+  // Whoever stands in for two people is asked for the second once the first has voted.
+  const principals = [...new Set(views.flatMap(({ on_behalf_of }) => on_behalf_of ?? []))]
   const page = `${baseUrl}/?batch=${id}`
   return {
     kind: 'batch',
@@ -118,7 +120,7 @@ export function viewBatch(
     ...textWarnings(members.map(({ action }) => action)),
     requested_by: asker ?? { key_name: '', account_name: '' },
     expires: { first: new Date(Math.min(...ends)), last: new Date(Math.max(...ends)) },
-    ...given({ on_behalf_of: views.find((view) => view.on_behalf_of !== undefined)?.on_behalf_of }),
+    ...(principals.length === 0 ? {} : { on_behalf_of: principals.join(', ') }),
     links: { approve: `${page}&d=approve`, reject: `${page}&d=reject`, details: page },
   }
 }

@@ -168,6 +168,20 @@ it('tells whoever stands in no more nothing but what a channel learns, and remin
   expect(chat.one('U1', id).replies).toHaveLength(1)
 })
 
+it('names on the card of several requests all for whom they are decided', async () => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, chat, people } = setting
+  const [first = expect.unreachable(), second] = people
+  const delegate = await useDelegate(setting)
+  await standIn(setting, second, delegate, 3_600_000)
+  await worker.start()
+  const ids = await askMany(setting, [{ action: 'Pay 1' }, { action: 'Pay 2' }])
+  await vote(setting, ids[1] ?? '', first, 'approved', { closes: false })
+  await waitUntil(() =>
+    expect(chat.of('U9')[0]?.batches.at(-1)).toMatchObject({ on_behalf_of: 'Person U1, Person U2' }),
+  )
+})
+
 it('shows several requests of one call on one card of whoever stands in, until the vote is cast', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, people } = setting
