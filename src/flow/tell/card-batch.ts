@@ -55,24 +55,34 @@ function batchOf(id: string, members: readonly ApprovalRequest[]): CardBatch {
   }
 }
 
-/** Milliseconds after the first in which one belongs to the call itself, not to a repeat of a call that was cut off. */
+/** Milliseconds in which requests are made by one call, and not also by a repeat of a call that was cut off. */
 const TOGETHER_MS = 10_000
-
-/** Checks whether a request joined its batch when people may have seen the card already: an edit would notify no one. */
-export function joinedLate({ created_at }: ApprovalRequest, { members }: CardBatch): boolean {
-  const first = Math.min(...members.map((one) => one.created_at.getTime()))
-  return created_at.getTime() - first > TOGETHER_MS
-}
-
 const MINUTE_MS = 60_000
 
 /**
+ * Returns the id of the news that a request joined its batch late: people may have seen the card, or have voted already, and an edit
+ * would notify no one. All that one repeat of the call made have the same id, which is told once.
+ * @returns undefined for those that the first notification is about
+ */
+export function lateId({ created_at }: ApprovalRequest, batch: CardBatch): string | undefined {
+  const turn = Math.floor(sinceFirst(batch, created_at) / TOGETHER_MS)
+  const hadVotes = batch.members.some(({ votes }) => votes.some(({ at }) => at <= created_at))
+  return turn > 0 || hadVotes ? `${batch.id}:late:${turn}` : undefined
+}
+
+/**
  * Returns the id of the news that a reminder is to people; an id is told once. The requests of a batch are reminded of each on its
- * own, and mostly all at once: those of one minute are one reminder.
+ * own, and mostly all at once: those of one minute are one reminder. Minutes count from the first request, not by the clock:
+ * automatic reminders are due at whole minutes after it.
  */
 export function reminderId(
-  { batch }: Pick<ApprovalRequest, 'batch'>,
+  batch: CardBatch | undefined,
   { id, created_at }: Pick<OutboxEvent, 'id' | 'created_at'>,
 ): string {
-  return batch === undefined ? id : `${batch.id}:${Math.floor(created_at.getTime() / MINUTE_MS)}`
+  return batch === undefined ? id : `${batch.id}:${Math.floor(sinceFirst(batch, created_at) / MINUTE_MS)}`
+}
+
+/** Returns the milliseconds between the first request of a batch and that time. */
+function sinceFirst({ members }: CardBatch, at: Date): number {
+  return at.getTime() - Math.min(...members.map((one) => one.created_at.getTime()))
 }

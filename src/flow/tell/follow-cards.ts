@@ -14,7 +14,7 @@ import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
 import { servedTo, serves } from '../requests/notify-target.ts'
-import { batchesOf, type CardBatch, joinedLate, reminderId } from './card-batch.ts'
+import { batchesOf, type CardBatch, lateId, reminderId } from './card-batch.ts'
 import { cardsThatTell } from './tell-requester.ts'
 
 /** The part of an outbox entry that may concern cards. */
@@ -116,22 +116,24 @@ function newsOf({ entry, request }: About, at: Date): CardNews {
 }
 
 /**
- * Turns the news of a request into news of its batch. Its card says once that all are over, unless nobody decided any of them, and
- * is reminded of where one joined late: an edit notifies no one.
+ * Turns the news of a request into news of its batch. Its card says that all are over, once unless others join, and not if nobody
+ * decided any of them; it is reminded of where one joined late: an edit notifies no one.
  */
 function newsOfBatch({ entry, request, batch }: About & { batch: CardBatch }, at: Date): CardNews {
   const { id: request_id, version, status, members } = batch
   const isTold = status === 'over' && members.some(({ decision }) => decision !== undefined)
   const replies = repliesOf(entry, true).flatMap((reply): CardNews['replies'] => {
     const { id, kind, at: created_at } = reply
-    if (kind === 'reminder') return [{ ...reply, id: reminderId(request, { id, created_at }) }]
-    return isTold ? [{ ...reply, id: `${batch.id}:over` }] : []
+    if (kind === 'reminder') return [{ ...reply, id: reminderId(batch, { id, created_at }) }]
+    return isTold ? [{ ...reply, id: `${batch.id}:over:${members.length}` }] : []
   })
-  const late = joinedLate(request, batch)
-    ? entry.events.filter(({ type }) => type === 'approval.created')
-    : []
-  const joined = late.map(({ id, created_at }) => ({ id, kind: 'reminder' as const, at: created_at }))
-  const changed = isShown(entry) || entry.events.some(({ type }) => type === 'approval.created')
+  const made = entry.events.filter(({ type }) => type === 'approval.created')
+  const late = lateId(request, batch)
+  const joined =
+    late === undefined
+      ? []
+      : made.map((event) => ({ id: late, kind: 'reminder' as const, at: event.created_at }))
+  const changed = isShown(entry) || made.length > 0
   return { request_id, ...(changed ? { version } : {}), replies: [...replies, ...joined], at }
 }
 

@@ -18,7 +18,7 @@ import type { FlowDeps } from '../deps.ts'
 import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
-import { batchesOf, type CardBatch, joinedLate, reminderId } from './card-batch.ts'
+import { batchesOf, type CardBatch, lateId, reminderId } from './card-batch.ts'
 
 /** The part of an outbox entry that may concern a browser or an address. */
 type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit' | 'toldTo'>
@@ -214,8 +214,8 @@ function outcomeOf(
 
 /** Returns the id under which the event is notified once. */
 function pushedAs(request: ApprovalRequest, batch: CardBatch | undefined, event: OutboxEvent): string {
-  if (event.type === 'approval.reminded') return reminderId(request, event)
-  return batch === undefined || joinedLate(request, batch) ? event.id : batch.id
+  if (event.type === 'approval.reminded') return reminderId(batch, event)
+  return batch === undefined ? event.id : (lateId(request, batch) ?? batch.id)
 }
 
 async function newsOfConsents(deps: FlowDeps, entries: readonly PushEntry[]): Promise<News[]> {

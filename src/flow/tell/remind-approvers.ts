@@ -15,7 +15,7 @@ import { pendingApprovers } from '../people/delegates.ts'
 import { auditEntry } from '../requests/close-request.ts'
 import { findReadableRequest } from '../requests/read-request.ts'
 import { expireIfLapsed, settleDue } from '../requests/settle-request.ts'
-import { reminderId } from './card-batch.ts'
+import { batchesOf, reminderId } from './card-batch.ts'
 import { followCards } from './follow-cards.ts'
 import { followPushes, placesOf } from './follow-pushes.ts'
 
@@ -119,7 +119,8 @@ async function tellOfReminder(
 ): Promise<boolean> {
   try {
     const reminder = { ...request, events: request.outbox.filter(({ id }) => id === event.id) }
-    const news = reminderId(request, event)
+    const batch = (await batchesOf(deps, [request])).get(cardSubjectOf(request))
+    const news = reminderId(batch, event)
     const told = [await followCards(deps, [reminder]), await followPushes(deps, [reminder])]
     if (!told.includes(true)) return false
     const end = performance.now() + PATIENCE_MS

@@ -5,7 +5,7 @@ import { expireRequests } from '../../../src/flow/requests/settle-request.ts'
 import { remindApprovers, remindAutomatically } from '../../../src/flow/tell/remind-approvers.ts'
 import { queueForAccount } from '../../../src/flow/tell/trouble.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
-import { askMany, type Body, type CardSetting, useCardSetting, vote } from './card-setting.ts'
+import { askMany, type Body, type CardSetting, dieAfter, useCardSetting, vote } from './card-setting.ts'
 
 const pays = (count: number): Body[] => Array.from({ length: count }, (_, n) => ({ action: `Pay ${n + 1}` }))
 
@@ -199,16 +199,7 @@ it('a vote of a quorum is shown on the line of its request', async () => {
 it('a call that died is completed by its repeat on the same card, which reminds of what people did not see', async () => {
   const setting = await useCardSetting()
   const { worker } = setting
-  const { requests } = worker.deps
-  const { insert } = requests
-  let left = 2
-  requests.insert = async (...what) => {
-    left -= 1
-    if (left < 0) throw new Error('the process died')
-    return insert(...what)
-  }
-  await expect(askMany(setting, pays(4), 'k')).rejects.toThrow('died')
-  requests.insert = insert
+  await dieAfter(setting, 2, () => askMany(setting, pays(4), 'k'))
   // Nobody repeats the call: those that were made still ask.
   const work = await worker.start()
   const [made = ''] = (await worker.stored('requests').find({}).toArray()).map(({ _id }) => _id)
@@ -230,6 +221,32 @@ it('a call that died is completed by its repeat on the same card, which reminds 
   ).toEqual(ids)
   expect(message(setting).replies).toMatchObject([{ kind: 'batch', batch: { items: [{}, {}, {}, {}] } }])
   expect(setting.chat.messages).toHaveLength(1)
+})
+
+it('a call completed after a vote reminds of the rest at once, and says once more that all are over', async () => {
+  const setting = await useCardSetting()
+  const { worker, people } = setting
+  const [person = expect.unreachable()] = people
+  await dieAfter(setting, 1, () => askMany(setting, pays(4), 'k'))
+  await worker.start()
+  await createRelay(worker.deps, NO_LOOPS).run()
+  const [made = ''] = (await worker.stored('requests').find({}).toArray()).map(({ _id }) => _id)
+  const batch = await batchOf(setting, made)
+  await untilRest(setting, [made], batch)
+  await vote(setting, made, person, 'approved')
+  await untilRest(setting, [made], batch)
+  const said = () =>
+    message(setting).replies.map((reply) =>
+      'batch' in reply ? [reply.batch.status.kind, reply.batch.items.length] : reply.kind,
+    )
+  expect(said()).toEqual([['over', 1]])
+  const ids = await askMany(setting, pays(4), 'k')
+  await untilRest(setting, ids, batch)
+  const rest = ids.slice(1)
+  expect(said().slice(1)).toEqual([['pending', 4]])
+  for (const id of rest) await vote(setting, id, person, 'approved')
+  await untilRest(setting, ids, batch)
+  expect(said().slice(2)).toEqual([['over', 4]])
 })
 
 it('a workspace that is connected later gets the one card', async () => {
@@ -260,16 +277,7 @@ it('a card rejected as a whole is one rejection: the key is not silenced by it',
 it('what other people decide since a call was cut off has a card of its own', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, requester, people } = setting
-  const { requests } = worker.deps
-  const { insert } = requests
-  let left = 2
-  requests.insert = async (...what) => {
-    left -= 1
-    if (left < 0) throw new Error('the process died')
-    return insert(...what)
-  }
-  await expect(askMany(setting, pays(4), 'k')).rejects.toThrow('died')
-  requests.insert = insert
+  await dieAfter(setting, 2, () => askMany(setting, pays(4), 'k'))
   await worker
     .stored('accounts')
     .updateOne({ _id: requester.account.id }, { $set: { 'policy.approvers': [people[1]?.id] } })

@@ -69,6 +69,24 @@ export async function askMany(
   return (await createBatch(worker.deps, requester.caller, inputs, idempotency)).requests.map(({ id }) => id)
 }
 
+/** Lets the process die in that call, once it has made so many requests. */
+export async function dieAfter(
+  { worker }: Pick<CardSetting, 'worker'>,
+  made: number,
+  call: () => Promise<unknown>,
+): Promise<void> {
+  const { requests } = worker.deps
+  const { insert } = requests
+  let left = made
+  requests.insert = async (...what) => {
+    left -= 1
+    if (left < 0) throw new Error('the process died')
+    return insert(...what)
+  }
+  await expect(call()).rejects.toThrow('died')
+  requests.insert = insert
+}
+
 /** A vote as the deciding write leaves it, without its proof. */
 export async function vote(
   { worker: { deps } }: Pick<CardSetting, 'worker'>,

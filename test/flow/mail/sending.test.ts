@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { mailDeviceId } from '../../../src/domain/push.ts'
 import { inviteMemberByOperator } from '../../../src/flow/joining/invite-member.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { createRequest } from '../../../src/flow/requests/create-request.ts'
 import { confirmAddress, sendAddressCode } from '../../../src/flow/tell/mail-address.ts'
 import { addPushDevice, removePushDevice, testPushDevice } from '../../../src/flow/tell/manage-devices.ts'
@@ -10,7 +11,7 @@ import { waitUntil } from '../../support/chat-platform.ts'
 import { codeIn, confirm, pushesOf, useMailSetting } from '../../support/mail-setting.ts'
 import { usePushService } from '../../support/push-setting.ts'
 import { newRequester, type Worker } from '../../support/worker.ts'
-import { vote } from '../chat/card-setting.ts'
+import { askMany, dieAfter, vote } from '../chat/card-setting.ts'
 
 const atRest = (worker: Worker, states: readonly string[]) =>
   waitUntil(async () => expect((await pushesOf(worker)).map(({ state }) => state)).toEqual(states))
@@ -57,6 +58,28 @@ describe('a confirmed address', () => {
     const { pushes } = await readCallbackLog(worker.deps, requester.caller, request.id)
     expect(pushes).toMatchObject([
       { approver: requester.user.approver, push: { state: 'sent', attempts: [{ outcome: 'smtp_250' }] } },
+    ])
+  })
+
+  it('gets one mail of all requests of a call, and one more of those that its repeat makes', async () => {
+    const setting = await useMailSetting()
+    const { server, worker, requester } = setting
+    await confirm(setting, requester.user)
+    const pays = Array.from({ length: 5 }, (_, n) => ({ action: `Pay ${n + 1}` }))
+    await dieAfter(setting, 2, () => askMany(setting, pays, 'k'))
+    await worker.start()
+    await createRelay(worker.deps, NO_LOOPS).run()
+    await server.until('the first mail', () => server.mails.length === 1)
+    const requests = worker.stored('requests')
+    await requests.updateMany({}, { $set: { created_at: new Date(Date.now() - 60_000) } })
+    await askMany(setting, pays, 'k')
+    await waitUntil(async () =>
+      expect(await requests.countDocuments({ outbox_token: { $ne: null } })).toBe(0),
+    )
+    await atRest(worker, ['sent', 'sent'])
+    expect(server.mails.map(({ headers }) => headers.subject)).toEqual([
+      '2 requests wait for your decision',
+      '5 requests wait for your decision',
     ])
   })
 

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
 import { createBatch } from '../../../src/flow/requests/create-batch.ts'
 import { createRequest } from '../../../src/flow/requests/create-request.ts'
-import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
+import { remindApprovers, remindAutomatically } from '../../../src/flow/tell/remind-approvers.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
+import { clockOf } from '../../support/clock.ts'
 import { asMembers } from '../../support/members.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
 import { newRequester } from '../../support/worker.ts'
-import { vote } from '../chat/card-setting.ts'
+import { askMany, dieAfter, vote } from '../chat/card-setting.ts'
 
 /** Asks with these words and carries what that leaves as far as the browsers. */
 async function ask(
@@ -101,6 +103,56 @@ describe('a new request', () => {
       title: 'Still waiting for your decision',
       tag: batch,
     })
+  })
+
+  it.each(['a minute later', 'after a vote'])(
+    'of a call that was cut off: its repeat %s is one more, whatever it makes',
+    async (when) => {
+      const setting = await usePushSetting()
+      const { worker, push, requester } = setting
+      const browser = await setting.browserOf(requester.user)
+      const pays = Array.from({ length: 5 }, (_, n) => ({ action: `Pay ${n + 1}` }))
+      await dieAfter(setting, 1, () => askMany(setting, pays, 'k'))
+      await worker.start()
+      await createRelay(worker.deps, NO_LOOPS).run()
+      await push.until('the first was told', () => browser.messages.length === 1)
+      const requests = worker.stored('requests')
+      const [made = ''] = (await requests.find({}).toArray()).map(({ _id }) => _id)
+      if (when === 'after a vote') await vote(setting, made, requester.user, 'approved')
+      else await requests.updateOne({ _id: made }, { $set: { created_at: new Date(Date.now() - 60_000) } })
+      await askMany(setting, pays, 'k')
+      await waitUntil(async () =>
+        expect(await requests.countDocuments({ outbox_token: { $ne: null } })).toBe(0),
+      )
+      await untilAtRest(setting, 2)
+      const title = `${when === 'after a vote' ? 4 : 5} requests wait for your decision`
+      expect(browser.messages.slice(1).map(({ payload }) => payload.title)).toEqual([title])
+    },
+  )
+
+  it('of several in one call is one reminder of one pass, also when a minute passes meanwhile', async () => {
+    const setting = await usePushSetting()
+    const { worker, push, requester } = setting
+    const browser = await setting.browserOf(requester.user)
+    await worker
+      .stored('accounts')
+      .updateOne({ _id: requester.account.id }, { $set: { 'policy.reminders': [0.5] } })
+    await worker.start()
+    const ids = await askMany(setting, [{ action: 'Pay 1' }, { action: 'Pay 2' }, { action: 'Pay 3' }])
+    await push.until('it was told', () => browser.messages.length === 1)
+    const made = (await worker.deps.requests.findMany(ids)).map(({ created_at }) => created_at.getTime())
+    const minute = Math.ceil(Math.max(...made) / 60_000) * 60_000
+    const requests = worker.stored('requests')
+    const due = { remind_at: new Date(Math.min(...made) - 1), reminded_at: new Date(0) }
+    await requests.updateMany({}, { $set: due })
+    let looks = 0
+    const clock = clockOf(() => minute + (looks++ < 4 ? -1 : 1))
+    await remindAutomatically({ ...worker.deps, clock })
+    await waitUntil(async () =>
+      expect(await requests.countDocuments({ outbox_token: { $ne: null } })).toBe(0),
+    )
+    await untilAtRest(setting, 2)
+    expect((await pushesOf(setting)).map(({ kind }) => kind)).toEqual(['request', 'reminder'])
   })
 
   it('shows hidden characters of the action, and says how much of a long one is missing', async () => {
