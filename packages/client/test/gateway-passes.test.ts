@@ -129,7 +129,9 @@ const ODD_CALLS: [string, string, RegExp][] = [
     '{"name":"read","Name":"drop","arguments":{}}',
     /differ only in upper and lower case/,
   ],
-  ['arguments in other letters', '{"name":"read","Arguments":{"path":"/etc"}}', /written in lower case/],
+  ['arguments in other letters', '{"name":"read","Arguments":{"path":"/etc"}}', /may not have "Arguments"/],
+  ['arguments in odd letters', '{"name":"read","argumentſ":{"path":"/etc"}}', /may not have "argumentſ"/],
+  ['a parameter that nobody sees', '{"name":"read","arguments":{},"as":"root"}', /may not have "as"/],
   ['an argument twice', '{"name":"read","arguments":{"path":"a","path":"b"}}', /^content of b$/],
   [
     'an argument in other letters',

@@ -56,6 +56,12 @@ describe('the first rule that a call meets counts', () => {
     ['{ force: { present: false } }', {}, 'allow'],
     ['{ force: { present: false } }', { force: null }, 'approve'],
     ['{ force: { present: false } }', { Force: true }, 'approve'],
+    ['{ to/iban: { present: false } }', {}, 'allow'],
+    ['{ to/iban: { present: false } }', { to: {} }, 'allow'],
+    ['{ to/iban: { present: false } }', { to: 'DE1' }, 'approve'],
+    ['{ to/iban: { present: false } }', { to: [{ iban: 'DE1' }] }, 'approve'],
+    ['{ to/iban: { present: false } }', { to: null }, 'approve'],
+    ['{ to/*/iban: { present: false } }', { to: [{ iban: 'DE1' }] }, 'approve'],
     ['{ amount: { at_most: 100 } }', { Amount: 5 }, 'approve'],
     ['{ constructor: { present: false } }', {}, 'allow'],
     ['{ a: { equals: 1 }, b: { equals: 2 } }', { a: 1 }, 'approve'],
@@ -78,6 +84,14 @@ describe('the first rule that a call meets counts', () => {
     )
     expect(decide(rules, 't', given, 'approve').effect).toBe(effect)
   })
+
+  it.each(['DROP TABLE x', 'a\nDROP', 'DROP\nx', 'a\u2028DROP'])(
+    'deny when a text matches: %j',
+    async (sql) => {
+      const { rules } = await read(WHEN('{ sql: { matches: ".*DROP.*" } }').replace('allow', 'deny'))
+      expect(decide(rules, 't', { sql }, 'allow').effect).toBe('deny')
+    },
+  )
 
   it.each([
     ['read_*', 'read_file', true],

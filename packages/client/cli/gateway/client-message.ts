@@ -3,6 +3,8 @@ import { copyJson, type Json, type JsonObject } from '../../src/json.ts'
 import type { Message } from '../mcp-message.ts'
 
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
+/** Of a call. A server may act upon any other, which neither the rules nor a person would see. */
+const PARAMETERS = ['name', 'arguments', '_meta', 'task', 'inputResponses', 'requestState']
 
 /** A message of the client. What is forwarded is written anew from it. */
 export interface ClientMessage extends Message {
@@ -47,10 +49,11 @@ export function readToolCall(params: unknown): ToolCall {
   const copy = copyJson(params ?? {}, 'the call')
   checkReadOneWay(copy)
   const frozen: JsonObject = Object(copy)
-  const isMisspelt = Object.keys(frozen).some(
-    (key) => /^(name|arguments)$/i.test(key) && key !== key.toLowerCase(),
-  )
-  if (isMisspelt) throw new Invalid('`name` and `arguments` of a call are written in lower case.')
+  const unknown = Object.keys(frozen).find((key) => !PARAMETERS.includes(key))
+  if (unknown !== undefined)
+    throw new Invalid(
+      `a call may not have ${JSON.stringify(unknown)} beside its name and arguments: nobody would see it.`,
+    )
   const { name, arguments: given = {} } = frozen
   if (typeof name !== 'string' || name === '' || !isObject(given))
     throw new Invalid('a call must name a tool, and its arguments must be an object.')

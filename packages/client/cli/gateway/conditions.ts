@@ -25,7 +25,10 @@ export function holds(conditions: readonly Condition[], given: JsonObject): bool
   )
 }
 
-/** Stands for an argument whose name is written in other letters: some servers take it all the same. */
+/**
+ * Stands for an argument whose name is written in other letters: some servers take it all the same. Also for one within a value of
+ * another kind, which a server may read as it likes: a text as JSON, a list of one as its item.
+ */
 const UNSURE = Symbol('unsure')
 type Found = Json | undefined | typeof UNSURE
 
@@ -39,8 +42,8 @@ function valuesAt(value: Found, [name, ...rest]: readonly string[]): Found[] {
 
 /** Only what the caller sent: `constructor` is no argument unless it says so. */
 function memberOf(value: Found, name: string): Found {
-  if (value === UNSURE) return UNSURE
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return undefined
+  if (value === undefined || value === UNSURE) return value
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return UNSURE
   if (Object.hasOwn(value, name)) return Reflect.get(value, name)
   const folded = foldCase(name)
   return Object.keys(value).some((key) => foldCase(key) === folded) ? UNSURE : undefined
@@ -97,9 +100,11 @@ function numberIn(value: Json | undefined): number | undefined {
   return isDecimal ? Number(value) : undefined
 }
 
-/** Whether the whole of a text matches. */
+/** Whether the whole of a text matches; unknown if that depends on whether `.` stands for a line break too. */
 export function matched(pattern: RegExp): Test {
-  return (value) => (typeof value === 'string' ? pattern.test(value) : undefined)
+  const acrossLines = new RegExp(pattern, `${pattern.flags}s`)
+  return (value) =>
+    typeof value === 'string' ? agree([pattern.test(value), acrossLines.test(value)]) : undefined
 }
 
 /**
