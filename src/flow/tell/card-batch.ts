@@ -60,14 +60,19 @@ const TOGETHER_MS = 10_000
 const MINUTE_MS = 60_000
 
 /**
- * Returns the id of the news that a request joined its batch late: people may have seen the card, or have voted already, and an edit
- * would notify no one. All that one repeat of the call made have the same id, which is told once.
+ * Returns the id of the news that a request joined its batch late: people may have seen the card, or have voted already, or the
+ * others were withdrawn, and an edit would notify no one. All that one repeat of the call made have the same id, which is told once.
  * @returns undefined for those that the first notification is about
  */
 export function lateId({ created_at }: ApprovalRequest, batch: CardBatch): string | undefined {
   const turn = Math.floor(sinceFirst(batch, created_at) / TOGETHER_MS)
-  const hadVotes = batch.members.some(({ votes }) => votes.some(({ at }) => at <= created_at))
-  return turn > 0 || hadVotes ? `${batch.id}:late:${turn}` : undefined
+  // When a request was withdrawn is not stored: one message too many is better than none.
+  const hadNews = batch.members.some(({ votes, ...one }) =>
+    votes.length > 0
+      ? votes.some(({ at }) => at <= created_at)
+      : one.status !== 'pending' && one.created_at < created_at,
+  )
+  return turn > 0 || hadNews ? `${batch.id}:late:${turn}` : undefined
 }
 
 /**

@@ -105,7 +105,7 @@ describe('a new request', () => {
     })
   })
 
-  it.each(['a minute later', 'after a vote'])(
+  it.each(['a minute later', 'after a vote', 'after a withdrawal'])(
     'of a call that was cut off: its repeat %s is one more, whatever it makes',
     async (when) => {
       const setting = await usePushSetting()
@@ -119,13 +119,14 @@ describe('a new request', () => {
       const requests = worker.stored('requests')
       const [made = ''] = (await requests.find({}).toArray()).map(({ _id }) => _id)
       if (when === 'after a vote') await vote(setting, made, requester.user, 'approved')
+      else if (when === 'after a withdrawal') await cancelRequest(worker.deps, requester.caller, made)
       else await requests.updateOne({ _id: made }, { $set: { created_at: new Date(Date.now() - 60_000) } })
       await askMany(setting, pays, 'k')
       await waitUntil(async () =>
         expect(await requests.countDocuments({ outbox_token: { $ne: null } })).toBe(0),
       )
       await untilAtRest(setting, 2)
-      const title = `${when === 'after a vote' ? 4 : 5} requests wait for your decision`
+      const title = `${when === 'a minute later' ? 5 : 4} requests wait for your decision`
       expect(browser.messages.slice(1).map(({ payload }) => payload.title)).toEqual([title])
     },
   )
