@@ -54,6 +54,13 @@ const lessMail = {
       : undefined,
 }
 
+/** Without the tables of Chinese, Japanese and Korean encodings: JSON is UTF-8 (RFC 8259 §8.1), and no form is read in another. */
+const lessTables = {
+  name: 'less-tables',
+  enforce: 'pre',
+  load: (id) => (id.endsWith('/iconv-lite/encodings/dbcs-data.js') ? 'module.exports = {}' : undefined),
+}
+
 /** Texts of licenses shorter than this are repeated where they belong. */
 const LONG = 100
 
@@ -89,7 +96,7 @@ const licensesOnce = {
 export default defineConfig({
   root,
   publicDir: false,
-  plugins: [docsPage, licensesOnce, lessZod, lessMail],
+  plugins: [docsPage, licensesOnce, lessZod, lessMail, lessTables],
   resolve: {
     alias: {
       tr46: fileURLToPath(new URL('domain-names.mjs', import.meta.url)),

@@ -34,6 +34,9 @@ export function publicWarnings({ protocol, hostname }: URL): string[] {
   ]
 }
 
+/** The ports of docker-compose.yml and of a server of FTP or HTTP beside: two letters from SMTP_PORT, and not meant for it. */
+const OTHER_PORTS = /^(?:HTTPS?|S?FTP)_PORT$/
+
 /** Variables of Node.js and of other programs, which have neighbours of their own, such as FTP_PROXY. */
 const FOREIGN = /^(?:HTTPS?|ALL)_PROXY$|^NODE_(?!ENV$)/
 
@@ -47,7 +50,8 @@ export function misspeltSettings(
 ): string[] {
   const free = known.filter((name) => env[name] === undefined && !FOREIGN.test(name))
   return Object.entries(env).flatMap(([name, value]) => {
-    if (value === undefined || known.includes(name) || /^(?:tcp|udp|sctp):\/\//.test(value)) return []
+    if (value === undefined || known.includes(name) || OTHER_PORTS.test(name)) return []
+    if (/^(?:tcp|udp|sctp):\/\//.test(value)) return []
     const meant = meantField(name.replace(/^COUNTERSIGN_/, ''), free)
     return meant === undefined ? [] : [`${name}: is not a setting and has no effect; did you mean ${meant}?`]
   })

@@ -44,7 +44,7 @@ describeInBrowser('webhooks of a real service', () => {
       .getByRole('link', { name: /its request/ })
       .first()
       .click()
-    await page.getByText('Notifications').waitFor()
+    await page.getByRole('heading', { name: 'Notifications' }).waitFor()
   })
 
   it('one whose receiver is gone for good is switched off, says why, and is switched on again', async () => {

@@ -9,7 +9,7 @@ const WRONG: [string, string[], string][] = [
     ['explode'],
     "unknown command 'explode'; choose among serve, store, backup, export, import, restore, migrate, doctor, user, key, signing-keys, audit, erase, verify, requests, webhooks, completion, demo, slack, teams",
   ],
-  ['an unknown part', ['doctor', 'slakc'], "unknown command 'slakc'; choose among slack, teams"],
+  ['an unknown part', ['doctor', 'slakc'], "unknown command 'slakc'; choose among slack, teams, smtp"],
   [
     'an unknown command of a group',
     ['key', 'make'],
