@@ -7,6 +7,7 @@ import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { eraseRequest, planErasure } from '../../../src/flow/erase/erase-requests.ts'
 import { createRetention } from '../../../src/flow/erase/retention.ts'
+import { expireRequests } from '../../../src/flow/requests/settle-request.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
 import { createRequestErasure } from '../../../src/store/requests/request-erasure.ts'
@@ -258,6 +259,24 @@ it('the sweep keeps a request that is over until its card needs it no more', asy
   }
   await lookAgain()
   expect(await deps.requests.findMany([one, two])).toEqual([])
+})
+
+it('the sweep deletes more requests of one card than it looks at in one run', async () => {
+  const { deps } = service.composition
+  const asked = Array.from({ length: 25 }, (_, n) => ({ action: `Pay SECRET-MANY ${n}` }))
+  const { ids, batch } = await askTogether(setting, asked)
+  const requests = stored(service, 'requests')
+  await requests.updateMany({ 'batch.id': batch }, { $set: { expires_at: new Date(Date.now() - 60_000) } })
+  await expireRequests(deps)
+  await findings()
+  await lookAgain()
+  for (const _ of [1, 2]) {
+    await retain(30, { days: 1, whole: true })
+    await findings()
+    expect(await holding('SECRET-MANY')).toEqual([])
+  }
+  expect(await deps.requests.findMany(ids)).toEqual([])
+  await lookAgain()
 })
 
 /** Runs the sweep to its end, as it would run that many days later. */
