@@ -12,6 +12,7 @@ import { readLines } from './gateway/read-lines.ts'
 import { createRelay } from './gateway/relay.ts'
 import type { Link } from './gateway/server-process.ts'
 import { openLink } from './gateway/server-url.ts'
+import { visibleLine } from './shown-arguments.ts'
 
 // Else most of what a thousand calls hold while they wait would be garbage.
 for (const flag of ['--semi-space-growth-factor=1', '--heap-growing-percent=10']) setFlagsFromString(flag)
@@ -94,5 +95,5 @@ async function relay(path: string, server: readonly string[], allowSandbox: bool
 const NEWLINE = Buffer.from('\n')
 
 function say(words: string): void {
-  process.stderr.write(`countersign gateway: ${words}\n`)
+  process.stderr.write(`countersign gateway: ${visibleLine(words)}\n`)
 }

@@ -79,12 +79,16 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** At most 480 code points on one line; what is not drawn is written out. */
-export function actionOf(what: string, about: string): string {
-  const line = about === '' ? what : `${what}: ${about}`
-  const visible = line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) =>
+/** One line, in which what is not drawn is written out. */
+export function visibleLine(text: string): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) =>
     sign === '\n' ? '\\n' : `\\u{${sign.codePointAt(0)?.toString(16)}}`,
   )
+}
+
+/** A visible line of at most 480 code points. */
+export function actionOf(what: string, about: string): string {
+  const visible = visibleLine(about === '' ? what : `${what}: ${about}`)
   const points = [...visible]
   return points.length <= 480 ? visible : `${points.slice(0, 479).join('')}…`
 }

@@ -231,6 +231,12 @@ describe('a gateway that cannot start', () => {
     expect(err).not.toMatch(/^ +at /m)
   })
 
+  it('prints a name with signs of the terminal in letters', async () => {
+    bank.env.LIE = 'escape'
+    const { out } = await startCaller(bank.args('--list'), { cwd: bank.folder, env: bank.env }).ended
+    expect(out).toMatch(/^pay\\u\{1b\}\[2J\\u\{9b\}2J +not pinned/m)
+  })
+
   it('pins no tool that the server lists twice', async () => {
     bank.env.LIE = 'twice'
     const { code, err } = await startCaller(bank.args('--pin'), { cwd: bank.folder, env: bank.env }).ended

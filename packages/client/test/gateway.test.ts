@@ -171,6 +171,16 @@ describe('when the service or the network fails', () => {
     expect(await (await bank.start()).call('pay', PAY)).toEqual(PAID)
     expect(await bank.requests()).toHaveLength(1)
   })
+
+  it('an answer of the server that cannot be read does not end the gateway', async () => {
+    await bank.start()
+    bank.env.LIE = 'deep'
+    const { ask, call } = await bank.start()
+    const paying = call('pay', PAY)
+    await on.service.decide(await on.asked(), 'approved')
+    expect(await paying).toEqual({ failed: true, text: expect.stringContaining('may have been done') })
+    expect(await ask('ping')).toMatchObject({ result: {} })
+  })
 })
 
 describe('when nobody decides in time', () => {
@@ -220,8 +230,19 @@ describe('when nobody decides in time', () => {
   })
 })
 
-describe('a call under the id of one that was cancelled a moment ago', () => {
-  it('is the only one that is asked about and that runs', async () => {
+describe('the id of a call that was cancelled', () => {
+  it('stays used, and a server that dies is not said to have done the call', async () => {
+    const { ask, call, say, heard, ended } = await bank.start()
+    void ask('tools/call', { name: 'hang' }, 'h')
+    await call('read')
+    say({ method: 'notifications/cancelled', params: { requestId: 'h' } })
+    expect(await ask('ping', {}, 'h')).toMatchObject({ error: { message: 'This id is in use.' } })
+    await call('die')
+    await ended
+    expect(heard.filter(({ id }) => id === 'h')).toHaveLength(1)
+  })
+
+  it('serves a call a moment later: only that is asked about and runs', async () => {
     const { call, say, heard } = await bank.start()
     await call('read', { path: 'a' })
     const lineOf = (message: object) => JSON.stringify({ jsonrpc: '2.0', ...message })

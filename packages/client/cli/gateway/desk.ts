@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approvals, aboutOf, insist, type Outcome, resume } from '../../src/ask.ts'
 import { type Attachment, attach } from '../../src/attachments.ts'
 import { CountersignError, Invalid, Refused, Unreachable } from '../../src/errors.ts'
-import { digest, type JsonObject } from '../../src/json.ts'
+import { canonical, digest, type JsonObject } from '../../src/json.ts'
 import { now, send } from '../../src/send.ts'
 import { watchDecisions } from './watch-decisions.ts'
 
@@ -96,9 +96,11 @@ export function openDesk(peer: Approvals): Desk {
   return {
     close: watch.close,
     async wait(question, caller, check) {
-      const key = await digest([question.action, question.context])
-      // Cancelled meanwhile: no listener would hear of it any more.
+      // In one go: a cancellation meanwhile would not be heard, and calls would overtake each other.
       if (caller.signal.aborted) return
+      const key = createHash('sha256')
+        .update(canonical([question.action, question.context]))
+        .digest('hex')
       const found = groups.get(key)
       const group = found ?? makeGroup()
       const leave = (): void => {

@@ -1,5 +1,6 @@
 import { Invalid } from '../../src/errors.ts'
 import { parseMessage } from '../mcp-message.ts'
+import { visibleLine } from '../shown-arguments.ts'
 import { openRulebook } from './judge.ts'
 import { lockPath, pinOf, type Tool, writePins } from './pins.ts'
 import type { Gate } from './read-gate.ts'
@@ -48,7 +49,7 @@ export async function listTools(
 }
 
 function print(line: string): void {
-  process.stdout.write(`${line}\n`)
+  process.stdout.write(`${visibleLine(line)}\n`)
 }
 
 /** The rules that a tool may meet, up to the first that it always does. */

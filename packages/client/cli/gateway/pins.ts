@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Invalid } from '../../src/errors.ts'
 import { canonical, copyJson, type Json, type JsonObject } from '../../src/json.ts'
 import { writeWhole } from '../credentials.ts'
+import { visibleLine } from '../shown-arguments.ts'
 
 /** A tool as its server describes it, which is what a model acts upon. */
 export interface Tool {
@@ -80,9 +81,9 @@ export function readPins(path: string): Map<string, Tool> {
 export function writePins(path: string, tools: readonly Tool[]): void {
   const twice = twiceIn(tools)
   if (twice !== undefined)
-    throw new Invalid(`the MCP server lists ${JSON.stringify(twice)} twice. Nothing was pinned.`)
+    throw new Invalid(`the MCP server lists "${visibleLine(twice)}" twice. Nothing was pinned.`)
   const odd = tools.find((tool) => tool.sha256 === '')
-  if (odd) throw new Invalid(`JSON cannot hold the tool ${JSON.stringify(odd.name)}. Nothing was pinned.`)
+  if (odd) throw new Invalid(`JSON cannot hold the tool "${visibleLine(odd.name)}". Nothing was pinned.`)
   const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1))
   const file: Json = { format: FORMAT, tools: sorted.map(({ definition }) => definition) }
   writeWhole(path, `${JSON.stringify(file, null, 2)}\n`)

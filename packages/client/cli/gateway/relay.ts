@@ -12,8 +12,8 @@ import { clientMeta, createToolList } from './tool-list.ts'
 const HARMLESS =
   /^(initialize|ping|server\/discover|tools\/list|(notifications|resources|prompts|completion|logging|roots|sampling|elicitation|tasks|subscriptions)\/.+)$/
 
-/** Calls that may be gone on with at the same time. */
-const MOST_CONTINUED = 1000
+/** Calls that may be gone on with at the same time, and ids of cancelled ones that stay used. */
+const MOST_KEPT = 1000
 
 type Id = string | number
 
@@ -63,6 +63,8 @@ class Gateway implements Relay {
   readonly #open = new Map<Id, Open>()
   /** Calls that are judged or wait for a person. */
   readonly #held = new Map<Id, AbortController>()
+  /** Ids of requests that were handed on and then cancelled: a late answer must not pass for that to another request. */
+  readonly #cancelled = new Set<Id>()
   /** Approved calls that the server answered with a question to the client, who sends them again with the answer: once each. */
   readonly #continued = new Set<string>()
   /** The client speaks a revision from 2026-07-28 on, in which every result says of which kind it is. */
@@ -88,15 +90,18 @@ class Gateway implements Relay {
     this.#isNewer ||= versionIn(params?._meta, VERSION_KEY) !== undefined
     const about: unknown = Object(params).requestId
     if (method === undefined) this.#forward(message)
-    else if (id !== undefined && (this.#open.has(id) || this.#held.has(id)))
+    else if (id !== undefined && (this.#open.has(id) || this.#held.has(id) || this.#cancelled.has(id)))
       this.#error(id, -32600, 'This id is in use.')
     else if (method === 'tools/call') this.#takeCall(message)
     else if (method === 'notifications/cancelled' && this.#held.has(about as Id)) this.#letGo(about as Id)
     else if (!HARMLESS.test(method) && !this.#isNamed(method)) this.#refuseMethod(method, id)
     else {
+      if (method === 'notifications/cancelled' && this.#open.delete(about as Id))
+        keep(this.#cancelled, about as Id)
       if (id !== undefined) this.#open.set(id, { method, cursor: params?.cursor })
       this.#forward(message)
-      if (method === 'notifications/initialized') void this.#tools.refresh({})
+      if (method === 'notifications/initialized')
+        this.#tools.refresh({}).catch((error) => this.#with.say(String(error)))
     }
   }
 
@@ -104,15 +109,27 @@ class Gateway implements Relay {
     const text = line.toString()
     const message = parseMessage(text)
     if (message !== undefined) {
-      if (this.#tools.isAnswer(message)) return
-      if (this.#note(message)) this.#with.write(line)
-      else this.#with.say('the server answered a question that nobody asked; it was left out.')
+      if (this.#tools.isAnswer(message) || !this.#isForClient(message)) return
+      this.#with.write(line)
     }
     // Several messages in one, as revision 2025-03-26 had them, or something that a server printed.
     else if (text.startsWith('['))
       for (const one of listIn(text)) this.message(Buffer.from(JSON.stringify(one)))
     else if (text.trim() !== '')
       this.#with.say('the server wrote a line that is no message; it was left out.')
+  }
+
+  #isForClient(message: Message): boolean {
+    try {
+      if (this.#note(message)) return true
+      this.#with.say('the server answered a question that nobody asks any more; it was left out.')
+    } catch (error) {
+      // Such as one that is nested without end. Whoever reads the server must not end by it.
+      this.#with.say(String(error))
+      const unread = 'The answer of the MCP server could not be read. The call may have been done; check.'
+      if (message.id !== undefined) this.#result(message.id, unread)
+    }
+    return false
   }
 
   failed(id: Id, sentence: string): void {
@@ -219,9 +236,7 @@ class Gateway implements Relay {
     const result = Object(Object(message).result)
     if (open.method === 'tools/list') this.#tools.note(result, open.cursor === undefined)
     if (open.approved === undefined || result.resultType !== 'input_required') return true
-    this.#continued.add(this.#stateOf(open.approved, result.requestState))
-    const [oldest] = this.#continued
-    if (this.#continued.size > MOST_CONTINUED && oldest !== undefined) this.#continued.delete(oldest)
+    keep(this.#continued, this.#stateOf(open.approved, result.requestState))
     return true
   }
 
@@ -276,6 +291,12 @@ class Gateway implements Relay {
 const CHANGED = 'the tool or its rule has changed since a person was asked. Repeat the same call.'
 const CHANGED_LATE =
   'the tool or its rule changed in the moment in which the approval was used up. Repeat the same call.'
+
+function keep<T>(kept: Set<T>, one: T): void {
+  kept.add(one)
+  const [oldest] = kept
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+}
 
 function contentOf({ action, context }: Question): string {
   return canonical([action, context])
