@@ -75,10 +75,10 @@ describe('a tool, a rule or a call that changes', () => {
 
   it('an answer under an id that the host did not use is left out: the host might take it for another', async () => {
     bank.env.LIE = 'id'
-    const { say, ask, heard } = await bank.start()
+    const { say, stderr, heard } = await bank.start()
     say({ id: 7, method: 'tools/list' })
-    await ask('ping')
-    expect(heard.filter(({ id }) => id !== undefined)).toMatchObject([{ id: 'hello' }, { id: 1 }])
+    await expect.poll(stderr).toContain('it was left out')
+    expect(heard.filter(({ id }) => id !== undefined)).toMatchObject([{ id: 'hello' }])
   })
 
   it('a rule that denies by now counts, also for a call that was approved', async () => {
