@@ -17,7 +17,7 @@ const says =
     documents.some(({ entry }: Document) => entry?.type === type)
 
 const empties = ({ updates = [] }: Document): boolean =>
-  updates.some(({ u }: Document) => 'entry' in (u.$unset ?? {}))
+  updates.some(({ u }: Document) => 'entry.type' in (u.$unset ?? {}))
 
 const after = { side: 'after', answer: didSomething } as const
 const users = { command: 'findAndModify', collection: 'users' } as const

@@ -69,6 +69,24 @@ describe('the stored trail', () => {
     expect(await trail.known(['evt_1'])).toEqual(new Set())
   })
 
+  it('does not take an erased entry again, which the relay of another process may still hold', async () => {
+    const { trails, connection } = await useTrailStore()
+    const [trail] = trails
+    const [one, two] = records(2)
+    if (one?.entry === undefined || two === undefined) throw new Error('no records')
+    await trail.insert([one])
+    await trail.erase([1])
+    expect(await trail.scan(1, 10)).toEqual([{ seq: 1, content_sha256: one.content_sha256, hash: one.hash }])
+    expect(
+      await connection.collection('audit_log').findOne({}, { projection: { _id: 0, entry: 1 } }),
+    ).toEqual({
+      entry: { eid: one.entry.eid },
+    })
+    expect(await trail.insert([{ ...one, seq: 2 }])).toBe(0)
+    expect(await trail.known([one.entry.eid])).toEqual(new Set([one.entry.eid]))
+    expect(await trail.insert([two])).toBe(1)
+  })
+
   it('does not take a foreign document for its head', async () => {
     const { trails, connection } = await useTrailStore()
     const [trail] = trails

@@ -23,13 +23,21 @@ const recordSchema = new Schema<RecordDocument>(
   },
   STRICT_SCHEMA,
 )
-// Sparse: erased records have no `eid`, and must not collide with one another.
+// Sparse: records that were erased before this kept it have no `eid`, and must not collide with one another.
 recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
 // Ascending, as those of requests.
 recordSchema.index({ 'entry.account_id': 1, _id: 1 })
 recordSchema.index({ 'entry.account_id': 1, 'entry.at': 1, _id: 1 })
 recordSchema.index({ 'entry.subject': 1, _id: 1 })
 recordSchema.index({ 'entry.type': 1, _id: 1 })
+
+/** What an erased record loses; the hash of it stays. */
+const CONTENTS = Object.fromEntries(
+  ['type', 'at', 'actor', 'account_id', 'subject', 'detail']
+    .map((name) => `entry.${name}`)
+    .concat('salt')
+    .map((path) => [path, 1 as const]),
+)
 
 /** Ids of records: a foreign document has another kind of id, and an id too large for a successor must not become the head. */
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
@@ -73,7 +81,8 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
     },
     async erase(seqs) {
       if (seqs.length === 0) return
-      const update = { $unset: { entry: 1 as const, salt: 1 as const } }
+      // Its random id stays: another process's relay may still hold the entry, and would append it again.
+      const update = { $unset: CONTENTS }
       const writes = seqs.map((_id) => ({ updateOne: { filter: { _id }, update } }))
       await collection.bulkWrite(writes, { ordered: false })
     },
@@ -105,8 +114,10 @@ function toDocument({ seq, entry, ...hashes }: AuditRecord): { _id: number } {
 }
 
 /** Keeps unknown fields and foreign values: a check of the trail must see them. */
-export function toRecord({ _id, ...rest }: RecordDocument): AuditRecord {
-  const record = { seq: _id, ...rest }
+export function toRecord({ _id, entry, ...rest }: RecordDocument): AuditRecord {
+  // Of an erased entry only the id is left.
+  const isErased = typeof entry === 'object' && entry !== null && Object.keys(entry).join() === 'eid'
+  const record: AuditRecord = { seq: _id, ...(entry === undefined || isErased ? {} : { entry }), ...rest }
   for (const name of HASHES) {
     const value: unknown = record[name]
     if (value instanceof mongo.Binary && value.sub_type === 0 && value.position === 32)

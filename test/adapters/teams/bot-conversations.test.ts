@@ -112,7 +112,7 @@ describe('a person', () => {
     const yesterday = () =>
       storedIn(service, 'chat_conversations').updateOne(
         { who: former.id },
-        { $set: { told_at: new Date(Date.now() - 24 * 3_600_000 - 1) } },
+        { $set: { told_at: new Date(Date.now() - 24 * 3_600_000 - 60_000) } },
       )
     await driver.installation(former, 'add-upgrade')
     await knownWithEmail(former)

@@ -162,7 +162,7 @@ it('reminders of one minute are one, by callers and by the policy, and each call
     .stored('requests')
     .updateMany(
       { 'batch.id': batch },
-      { $set: { remind_at: new Date(Date.now() - 1), reminded_at: new Date(0) } },
+      { $set: { remind_at: new Date(Date.now() - 1_000), reminded_at: new Date(0) } },
     )
   await remindAutomatically(worker.deps)
   await untilRest(setting, ids, batch)
