@@ -293,6 +293,22 @@ describe('equal calls at once', () => {
     expect(await bank.runs()).toEqual([PAY])
   })
 
+  it('that differ in what a person is not shown are two calls: the approval is used for one of them', async () => {
+    const host = await bank.start()
+    const states = ['a', 'b']
+    const calls = states.map((requestState) =>
+      host.ask('tools/call', { name: 'pay', arguments: PAY, requestState }),
+    )
+    const id = await on.asked()
+    expect(await host.call('read', { path: 'a' })).toMatchObject({ failed: false })
+    await on.service.decide(id, 'approved')
+    const answers = await Promise.all(calls)
+    expect(answers.filter(({ result }) => result?.isError !== true)).toHaveLength(1)
+    const refused = answers.find(({ result }) => result?.isError === true)
+    expect(refused?.result?.content?.[0]?.text).not.toMatch(/^Not done a second time/)
+    expect(await bank.runs()).toEqual([PAY])
+  })
+
   it('30 different calls are 30 requests, more than a key has places for waits', async () => {
     const { call } = await bank.start()
     const amounts = Array.from({ length: 30 }, (_, n) => String(n))

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Approvals, aboutOf, insist, type Outcome, resume } from '../../src/ask.ts'
 import { type Attachment, attach } from '../../src/attachments.ts'
 import { CountersignError, Invalid, Refused, Unreachable } from '../../src/errors.ts'
-import { canonical, digest, type JsonObject } from '../../src/json.ts'
+import { canonical, digest, type Json, type JsonObject } from '../../src/json.ts'
 import { now, send } from '../../src/send.ts'
 import { watchDecisions } from './watch-decisions.ts'
 
@@ -26,6 +26,8 @@ export interface Question {
 
 /** One call of the client that waits for a person. */
 export interface Caller {
+  /** Everything in which calls can differ, also what the question shows in another form: only equal ones are one call. */
+  exact: Json
   /** How long it is held. */
   holdSeconds: number
   /** Aborts when the client cancels the call. */
@@ -99,7 +101,7 @@ export function openDesk(peer: Approvals): Desk {
       // In one go: a cancellation meanwhile would not be heard, and calls would overtake each other.
       if (caller.signal.aborted) return
       const key = createHash('sha256')
-        .update(canonical([question.action, question.context]))
+        .update(canonical([question.action, question.context, caller.exact]))
         .digest('hex')
       const found = groups.get(key)
       const group = found ?? makeGroup()

@@ -197,7 +197,8 @@ class Gateway implements Relay {
 
   async #ask(call: ToolCall, question: Question, held: Held & Pick<Caller, 'forward'>): Promise<void> {
     const { gate } = this.#with.rules()
-    const meta = Object(call.params._meta)
+    const { _meta, ...exact } = call.params
+    const meta = Object(_meta)
     const progress = meta.progressToken === undefined ? undefined : this.#progressTo(meta.progressToken)
     const holdSeconds = progress ? gate.holdWithProgressSeconds : gate.holdSeconds
     const check = async (used: boolean): Promise<void> => {
@@ -206,7 +207,7 @@ class Gateway implements Relay {
       if (now.effect !== 'approve' || contentOf(now.question()) !== contentOf(question))
         throw new Invalid(used ? CHANGED_LATE : CHANGED)
     }
-    await this.#with.desk.wait(question, { ...held, holdSeconds, progress }, check)
+    await this.#with.desk.wait(question, { ...held, exact, holdSeconds, progress }, check)
   }
 
   #judge({ name, given, params }: ToolCall): Judgement {

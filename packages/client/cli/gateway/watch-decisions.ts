@@ -26,7 +26,11 @@ export interface Watch {
  * while somebody waits, and a moment longer. What was missed while it was not is made up for by a look at each request.
  */
 export function watchDecisions(peer: Peer): Watch {
-  const waiting = new Map<string, () => void>()
+  // Calls that differ may share a request: each hears of it.
+  const waiting = new Map<string, Set<() => void>>()
+  const wakeAll = (id: string): void => {
+    for (const wake of waiting.get(id) ?? []) wake()
+  }
   const closed = new Set<string>()
   let stream: AbortController | undefined
   let listed: object | undefined
@@ -39,11 +43,11 @@ export function watchDecisions(peer: Peer): Watch {
           const { id, status } = Object(JSON.parse(data || '{}'))
           if (event === 'listed') {
             listed = {}
-            for (const [one, wake] of waiting) if (!pending.has(one)) wake()
+            for (const one of waiting.keys()) if (!pending.has(one)) wakeAll(one)
           } else if (event === 'status' && status === 'pending' && !listed) pending.add(id)
           else if (event === 'status' && status !== 'pending') {
             remember(closed, id)
-            waiting.get(id)?.()
+            wakeAll(id)
           }
         }
       } catch {
@@ -52,7 +56,7 @@ export function watchDecisions(peer: Peer): Watch {
       if (signal.aborted) return
       listed = undefined
       closed.clear()
-      for (const wake of [...waiting.values()].slice(0, LOOKED_AT)) wake()
+      for (const id of [...waiting.keys()].slice(0, LOOKED_AT)) wakeAll(id)
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => {})
     }
   }
@@ -71,14 +75,18 @@ export function watchDecisions(peer: Peer): Watch {
     async changed(id, signal, since) {
       // Decided between the answer and now, or the stream began in between.
       if (closed.delete(id) || signal.aborted || (listed && since !== listed)) return
+      const own = waiting.get(id) ?? new Set()
+      let wake = (): void => {}
       await new Promise<void>((resolve) => {
-        waiting.set(id, resolve)
+        wake = resolve
+        waiting.set(id, own.add(wake))
         signal.addEventListener('abort', () => resolve(), { once: true })
         if (stream !== undefined) return
         stream = new AbortController()
         void follow(stream.signal)
       })
-      waiting.delete(id)
+      own.delete(wake)
+      if (own.size === 0) waiting.delete(id)
       if (waiting.size === 0) setTimeout(closeIfIdle, IDLE_MS).unref()
     },
     close,
