@@ -75,6 +75,7 @@ describe('GET /api/v1/account/overview', () => {
     const [again] = await Promise.all([overview(setting.owner), overview(setting.owner)])
     expect(again.total).toEqual({ approved: 2, rejected: 2, expired: 1, withdrawn: 0, pending: 1 })
     expect(again.days).toHaveLength(30)
+    expect((await overview(setting.owner)).total, 'a third look').toEqual(again.total)
     expect((await overview(setting.owner, '?days=1')).total).toMatchObject({ approved: 0, rejected: 0 })
   })
 
