@@ -44,12 +44,15 @@ export function rowPanel() {
     slot,
     /** Shows content and focuses its first field or heading. Content shown only `once` stays below any later content. */
     show(shown: HTMLElement, once?: 'once') {
+      const focused = document.activeElement
+      // Content may arrive late: it must not take the letters that the person now types into a field elsewhere.
+      const elsewhere = focused?.matches('input, textarea, select') === true && !element.contains(focused)
       if (once !== undefined) kept = []
       content.replaceChildren(shown, ...kept)
       if (once !== undefined) kept = [shown]
       const first = shown.querySelector<HTMLElement>('input:not([type=hidden]), h3')
       if (first?.matches('h3')) first.tabIndex = -1
-      first?.focus()
+      if (!elsewhere) first?.focus()
     },
     /** Empties the panel; the focus goes back to the button that filled it. */
     close() {

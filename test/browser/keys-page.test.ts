@@ -150,9 +150,17 @@ describeInBrowser('the page of API keys', () => {
     await press('Save')
     expect(area.sent).toEqual([])
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Edit')
+    let arrive = (): void => undefined
+    const policy = new Promise<void>((resolve) => {
+      arrive = resolve
+    })
+    await page.route('**/account/policy', (route) => policy.then(() => route.continue()))
     await press('Edit the API key ops-agent-prod')
-    await page.getByLabel('Name of the key').fill('ci')
     await page.getByLabel('Sandbox key').check()
+    await page.getByLabel('Name of the key').pressSequentially('c')
+    arrive()
+    await page.getByLabel('Name', { exact: true }).waitFor()
+    await page.keyboard.type('i')
     await page.getByLabel('Name', { exact: true }).fill('ops-agent')
     await press('Save')
     await page.getByText('The API key is changed.').waitFor()
