@@ -1,8 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Hashing } from './log/merkle.ts'
 
 /** Lower-case hex SHA-256 of bytes, or of a text's UTF-8. */
 export function sha256Hex(textOrBytes: string | Uint8Array): string {
   return createHash('sha256').update(textOrBytes).digest('hex')
+}
+
+/** Runs a computation of the log's tree at once, by node:crypto; `hashOnWeb` is the same for browsers. */
+export function hashOnNode<T>(steps: Hashing<T>): T {
+  let step = steps.next()
+  while (!step.done) step = steps.next(createHash('sha256').update(step.value).digest())
+  return step.value
 }
 
 /**

@@ -25,6 +25,9 @@ describe('the verifier page', () => {
     ['signing/jwks.ts', ['@noble/ed25519']],
     ['signing/verify-web.ts', ['@noble/ed25519']],
     ['signing/votes.ts', []],
+    ['signing/log/tiles.ts', []],
+    ['signing/log/checkpoint.ts', ['@noble/ed25519']],
+    ['signing/log/policy.ts', ['@noble/ed25519']],
     ['domain/text.ts', []],
   ])('%s reaches no Node module and no Buffer', (file, packages) => {
     const modules = reach(new URL(`../../src/${file}`, import.meta.url))
