@@ -40,7 +40,7 @@ export async function submitBatch(
   const said = await post('/approvals/decisions/options', { items }, batchOptionsShape)
   await checkBatch(said, shown)
   const proof = totp === undefined ? await passkeyProof(said.options, slot) : { totp }
-  const body = { batch_id: said.batch_id, ...commentOf(shown), ...proof }
+  const body = { batch_id: said.batch_id, ...commentOf(shown), reason: shown.reason, ...proof }
   const named = `your ${WORD_OF[shown.decision]}s`
   return (await sendWord(named, slot, () => post('/approvals/decisions', body, batchAnswerShape))).data
 }
@@ -90,6 +90,8 @@ interface ShownBatch {
   audience: string
   /** The person's comment, which every caller reads. */
   comment: string
+  /** Of a rejection. */
+  reason: string | undefined
 }
 
 /**

@@ -20,6 +20,7 @@ import { type Ballot, commentField, createBallot } from '../../webauthn-page/kit
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import { barTop, decidingFor, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
 import { type Lost, refusedIn } from '../../webauthn-page/kit/request/lost-answer.ts'
+import { addReasons } from '../../webauthn-page/kit/request/precedents.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -209,6 +210,7 @@ export class DecideTogether {
     )
     keepClear(bar)
     const form = div('decision-form', comment.row, ballot.choice, bar, ballot.hint)
+    if (this.#decision === 'rejected') void addReasons(oneOfEachAccount(items), form, this.#draft)
     unseen.changed = () => {
       form.toggleAttribute('data-unread', unseen.left() > 0)
       bar.toggleAttribute('data-more', unseen.left() > 0)
@@ -233,7 +235,8 @@ export class DecideTogether {
   async #decide(items: readonly CheckedReview[], totp: string | undefined, slot: NoticeSlot): Promise<void> {
     const reviews = items.map(({ review }) => review)
     const who = { decision: this.#decision, actor: this.#actor, audience: audience() }
-    this.#showResults(items, await submitBatch({ reviews, ...who, comment: this.#draft.text }, totp, slot))
+    const { text: comment, reason } = this.#draft
+    this.#showResults(items, await submitBatch({ reviews, ...who, comment, reason }, totp, slot))
   }
 
   /** @returns false for an error that leaves the form as it is: a closed prompt, a wrong code, no answer */
@@ -315,6 +318,11 @@ function usableForAll(items: readonly CheckedReview[]): Factor[] {
   return first.review.methods.filter((method) =>
     others.every(({ review }) => review.methods.includes(method)),
   )
+}
+
+/** The ids of one request of each account that asks. */
+function oneOfEachAccount(items: readonly CheckedReview[]): string[] {
+  return [...new Map(items.map(({ review }) => [review.requester.account, review.id])).values()]
 }
 
 function counted(number: number): string {

@@ -202,9 +202,16 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     area.reset()
+    const [other, ...rest] = area.state.reviews
+    const { account = '' } = other?.requester ?? {}
+    const key = { key: `key_${'1'.repeat(26)}`, account: `acc_${'1'.repeat(26)}` }
+    area.state.reviews = [sampleReview({ ...other, requester: key }), ...rest]
+    area.state.reasons = { [account]: ['Only theirs', 'Not now'], [key.account]: ['Not now', 'Only ours'] }
     await page.goto('/')
     await page.getByRole('checkbox', { name: 'Select all' }).check()
     await page.getByRole('button', { name: 'Reject 3 selected' }).click()
+    await dialog().locator('.reasons').waitFor()
+    expect(await dialog().locator('.reasons button').allInnerTexts()).toEqual(['Not now'])
     await confirmWithCode('Reject 3 requests')
     await dialog().getByRole('heading', { name: 'Rejected: 3 requests' }).waitFor()
   })
@@ -248,14 +255,26 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
   })
 
-  it('rejects only what is selected', async () => {
+  it('rejects only what is selected, with a reason that the account has', async () => {
+    const [first] = area.state.reviews
+    area.state.reasons = { [first?.requester.account ?? '']: ['Not <b>allowed', 'Not now'] }
     await page.goto('/')
     await page.getByRole('checkbox', { name: 'Select', description: 'Send the newsletter' }).check()
     await page.getByRole('button', { name: 'Reject 1 selected' }).click()
     await dialog().locator('.decision-form').waitFor()
     expect(await quotes(dialog())).toEqual(['Send the newsletter'])
+    const reasons = dialog().getByRole('group', { name: 'Reason for a rejection (optional)' })
+    await reasons.getByRole('button', { name: 'Not now' }).click()
+    await reasons.getByRole('button', { name: 'Not <b>allowed' }).click()
+    expect(await reasons.getByRole('button', { pressed: true }).allInnerTexts()).toEqual(['Not <b>allowed'])
+    expect(await axeViolations(page)).toEqual([])
     await confirmWithCode('Reject 1 request')
     await dialog().getByRole('heading', { name: 'Rejected: 1 request' }).waitFor()
+    expect(area.state.posted).toEqual({
+      batch_id: 'b'.repeat(64),
+      reason: 'Not <b>allowed',
+      totp: '123456',
+    })
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
     await expect.poll(() => page.locator('.inbox-row').count()).toBe(2)
   })

@@ -40,9 +40,9 @@ export async function decideBatch(
   service: TestService,
   person: EnrolledPerson,
   items: readonly BatchLine[],
-  comment?: string,
+  said: { comment?: string; reason?: string } = {},
 ): Promise<Answer> {
-  return person.browser.post(BATCH, { ...(await proveBatch(service, person, items)), comment })
+  return person.browser.post(BATCH, { ...(await proveBatch(service, person, items)), ...said })
 }
 
 /** Lets these people decide in the account, as its owner's policy would. */

@@ -11,6 +11,8 @@ import { SAMPLE_USER, sampleReview } from './page-samples.ts'
 /** What the service says about several requests at once; tests set it. */
 export interface PageBatch {
   reviews: Review[]
+  /** The reasons for rejecting of each account, by its id. */
+  reasons: Record<string, string[]>
   /** Ids that changed between looking and signing. */
   changed: string[]
   /** Ids whose race is lost while writing. */
@@ -38,6 +40,7 @@ function fresh(): PageBatch {
       sampleReview({ id: 'req_2', action: 'Restart the mail server', high_impact: false, created_at: at(8) }),
       sampleReview({ id: 'req_3', action: 'Drop the invoices table', created_at: at(7), requested_by: one }),
     ],
+    reasons: {},
     changed: [],
     lost: [],
     posted: undefined,
@@ -65,6 +68,10 @@ function routes(state: PageBatch, { body, origin, signedIn }: PageCall): ReturnT
       const review = state.reviews.find((one) => one.id === id)
       if (review === undefined) throw refusal('not_found')
       return { ...review, server_time: new Date().toISOString() }
+    },
+    'GET /approvals/:id/similar': ({ id }) => {
+      const account = state.reviews.find((one) => one.id === id)?.requester.account ?? ''
+      return { data: [], reject_reasons: state.reasons[account] ?? [], names: {} }
     },
     'POST /approvals/decisions/options': () => state.lie(options(state, itemsOf(body), origin)),
     'POST /approvals/decisions': () => decide(state, body),

@@ -92,7 +92,7 @@ export class DecidePage {
     this.#shown = checked
     const { review } = checked
     const author = review.approver ?? review.on_behalf_of?.delegate ?? ''
-    if (this.#draft.author !== author) this.#draft.text = ''
+    if (this.#draft.author !== author) Object.assign(this.#draft, { text: '', reason: undefined })
     this.#draft.author = author
     const pending = review.status === 'pending'
     this.#time = { ...checked }

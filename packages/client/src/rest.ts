@@ -16,7 +16,7 @@ export interface Schemas {
   BatchOptionsRequest: { items: readonly (Schemas["BatchRequestItem"])[] }
   BatchRequestItem: { id: string; decision: "approved" | "rejected" }
   /** `comment` goes with every vote. */
-  ProvenBatch: { batch_id: string; comment?: string | null; passkey?: Schemas["PasskeyAssertion"]; totp?: string }
+  ProvenBatch: { batch_id: string; comment?: string | null; reason?: string; passkey?: Schemas["PasskeyAssertion"]; totp?: string }
   StartBootstrap: { email: string; client_name: string; code_challenge?: string; code_challenge_method?: "S256" }
   "Id.bst": string
   ConsentRequest: { decision: "approved" | "rejected"; code?: string }

@@ -9,7 +9,7 @@ import { verifyTotp } from '../people/codes.ts'
 import { hasSameFactors } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
-import { recordVote } from './decide.ts'
+import { checkReason, recordVote } from './decide.ts'
 import type { PresenceProof, ProvenPresence, ReadyToDecide } from './prove-presence.ts'
 import { batchRule, type ReadItem, type ReadyItem, readItems } from './start-batch.ts'
 
@@ -18,6 +18,8 @@ export interface DecideBatchInput {
   batchId: string
   /** Stored with every vote. */
   comment: string | null
+  /** Stored with the rejections. */
+  reason?: string | undefined
   proof: PresenceProof
   address: string
 }
@@ -32,7 +34,7 @@ export type BatchResult = { request: ApprovalRequest } & ({ vote: Vote } | { ref
  * about a request is kept by the one write to it. If another person decides a request in the milliseconds in between, that
  * item gets no vote; a crash leaves the remaining requests pending.
  * @returns one result per item, in the order of the items
- * @throws Refusal `challenge_invalid`, `batch_changed` with `ids`, and those of `proveBatch`
+ * @throws Refusal `challenge_invalid`, `invalid_field`, `batch_changed` with `ids`, and those of `proveBatch`
  */
 export async function decideBatch(
   deps: FlowDeps,
@@ -40,6 +42,7 @@ export async function decideBatch(
   input: DecideBatchInput,
 ): Promise<BatchResult[]> {
   const batch = await takeBatch(deps, signedIn, input.batchId, input.proof)
+  checkReason(input, ...batch.shown.map(({ decision }) => decision))
   const items = asShown(
     batch.shown,
     await readItems(
@@ -97,10 +100,12 @@ async function record(
   deps: FlowDeps,
   { user }: SignedIn,
   { shown, ready }: Item,
-  { comment, address, proven }: DecideBatchInput & { proven: ProvenPresence },
+  { comment, reason, address, proven }: DecideBatchInput & { proven: ProvenPresence },
 ): Promise<BatchResult> {
   const stillAsShown = (again: ReadyToDecide) => sameVotes(shown, again)
-  const input = { decision: shown.decision, comment, address, proven, stillAsShown }
+  const { decision } = shown
+  const why = decision === 'rejected' ? reason : undefined
+  const input = { decision, comment, reason: why, address, proven, stillAsShown }
   try {
     // A reset of the person meanwhile has removed the factor that proved the gesture (T23).
     if (!(await hasSameFactors(deps, user))) throw refusal('not_signed_in')

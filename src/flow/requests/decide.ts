@@ -48,7 +48,7 @@ export async function decide(
   who: Confirming,
   input: DecideInput,
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
-  checkReason(input)
+  checkReason(input, input.decision)
   const ready = await readyToDecide(deps, who.user, input.requestId, input.proof.method)
   if (!isMeant(ready, who.user, input)) throw refusal('challenge_invalid')
   const statement = decisionOn(deps, who.user, ready, input.decision)
@@ -56,10 +56,13 @@ export async function decide(
   return recordVote(deps, who.user, ready, { ...input, proven })
 }
 
-/** @throws Refusal `invalid_field` */
-function checkReason({ decision, reason, comment }: DecideInput): void {
+/** Checks the reason of one or many decisions. @throws Refusal `invalid_field` */
+export function checkReason(
+  { reason, comment }: Pick<DecideInput, 'reason' | 'comment'>,
+  ...decisions: readonly Outcome[]
+): void {
   if (reason === undefined) return
-  if (decision !== 'rejected') throw invalidField('reason', 'goes only with a rejection')
+  if (!decisions.includes('rejected')) throw invalidField('reason', 'goes only with a rejection')
   const fault = commentFault(withReason(comment, reason) ?? '')
   if (fault !== undefined) throw invalidField('comment', `${fault}, together with the reason`)
 }

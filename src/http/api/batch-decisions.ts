@@ -50,6 +50,7 @@ export const batchBody = z
       .regex(/^[0-9a-f]{64}$/, 'must be the batch_id of the options')
       .meta({ description: 'The `batch_id` of the options; it counts once.' }),
     comment: decisionBody.shape.comment,
+    reason: decisionBody.shape.reason.meta({ description: 'Goes with the rejections alone.' }),
   })
   .meta({ id: 'BatchDecisionRequest' })
 

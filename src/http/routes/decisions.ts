@@ -157,9 +157,9 @@ const batchOptions: Endpoint = async (deps, request, response) => {
 }
 
 const recordBatch: Endpoint<typeof batchAnswer> = async (deps, request, response) => {
-  const { batch_id: batchId, comment } = parseInput(batchBody, request.body)
+  const { batch_id: batchId, comment, reason } = parseInput(batchBody, request.body)
   const address = clientAddress(request)
   const proof = readProof(request.body, address)
-  const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
+  const results = await decideBatch(deps, sessionOf(response), { batchId, comment, reason, proof, address })
   response.json({ data: results.map(presentBatchResult) })
 }

@@ -91,13 +91,17 @@ describe('POST /api/v1/approvals/decisions', () => {
       ...reject(...second.slice(5)),
       ...approve(...grave),
     ]
-    const answer = expectStatus(await decideBatch(service, own.owner, items, 'seen them all'), 200)
+    const said = { comment: 'seen them all', reason: 'Not now' }
+    const answer = expectStatus(await decideBatch(service, own.owner, items, said), 200)
     const { data } = answer
     expect(data.map(({ id }: { id: string }) => id)).toEqual(items.map(({ id }) => id))
     const keys = parseJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
     for (const [index, { id, decision }] of items.entries()) {
       expect(data[index]).toMatchObject({ id, status: decision, vote: { decision, method: 'passkey' } })
-      expect(data[index].decision).toMatchObject({ decision, comment: 'seen them all' })
+      const reason = decision === 'rejected' ? 'Not now' : undefined
+      const comment = reason === undefined ? 'seen them all' : 'Not now: seen them all'
+      expect(data[index].decision).toMatchObject({ decision, comment })
+      expect((await closingVote(id)).reason, 'counted by the overview').toBe(reason)
       const receipt = verifyReceiptJson({ decision: data[index].decision }, keys)
       expect(receipt).toMatchObject({ valid: true, payload: { rid: id, decision, method: 'passkey' } })
       expect(brokenLink(await closingVote(id), pinned), id).toBeUndefined()

@@ -249,7 +249,17 @@ describe('required fields', () => {
     const long = await post({ batch_id, passkey, comment: 'x'.repeat(1001) })
     expect(long.body).toMatchObject({ error: 'invalid_field', field: 'comment' })
     expectRefusal(await post({ batch_id: '0'.repeat(64), passkey }), 'challenge_invalid')
-    // None of these looked at the batch itself.
-    expectStatus(await post({ batch_id, passkey }), 200)
+    // None of these looked at the batch itself; this one does.
+    expect((await post({ batch_id, passkey, reason: 'Not now' })).body).toMatchObject({
+      error: 'invalid_field',
+      field: 'reason',
+      detail: 'goes only with a rejection',
+    })
+    const full = { comment: 'x'.repeat(995), reason: 'Not now' }
+    expect((await decideBatch(service, setting.owner, reject(id), full)).body).toMatchObject({
+      error: 'invalid_field',
+      field: 'comment',
+    })
+    expectStatus(await decideBatch(service, setting.owner, approve(id)), 200)
   })
 })

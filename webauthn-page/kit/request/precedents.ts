@@ -59,12 +59,26 @@ export async function addHelp(id: string, scene: Element, draft: Draft): Promise
   }
 }
 
+/**
+ * Adds to the form the reasons for rejecting that the accounts of all these requests have: the caller of one account is not told the
+ * words of another.
+ * @param ids of one request of each account
+ */
+export async function addReasons(ids: readonly string[], form: Element, draft: Draft): Promise<void> {
+  const [first = [], ...others] = await Promise.all(
+    ids.map(async (id) => (await loadSimilar(id))?.reject_reasons ?? []),
+  )
+  const common = first.filter((reason) => others.every((reasons) => reasons.includes(reason)))
+  if (common.length > 0) form.append(reasonChoice(common, draft))
+}
+
 /** The account's reasons for rejecting: one press chooses one, another gives it up. Only a rejection sends it. */
 function reasonChoice(reasons: readonly string[], draft: Draft): HTMLElement {
   const buttons = reasons.map((reason) => {
+    const pressed = String(draft.reason === reason)
     const one = el(
       'button',
-      { type: 'button', class: 'button plain', 'aria-pressed': 'false' },
+      { type: 'button', class: 'button plain', 'aria-pressed': pressed },
       callerText(reason),
     )
     one.addEventListener('click', () => {
@@ -74,7 +88,6 @@ function reasonChoice(reasons: readonly string[], draft: Draft): HTMLElement {
     })
     return one
   })
-  draft.reason = undefined
   const legend = el('legend', {}, 'Reason for a rejection (optional)')
   return el('fieldset', { class: 'reasons' }, legend, ...buttons)
 }
