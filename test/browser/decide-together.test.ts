@@ -90,6 +90,10 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByLabel('Code from your authenticator app').fill(code)
     await dialog().getByRole('button', { name: button }).click()
   }
+  const decideAs = async (button: string, outcome: string): Promise<void> => {
+    await confirmWithCode(button)
+    await dialog().getByRole('heading', { name: outcome }).waitFor()
+  }
   const seeAll = async (): Promise<void> => {
     const more = dialog().locator('.see-more')
     for (let presses = 0; presses < 40 && (await more.isVisible()); presses += 1) await more.press('Enter')
@@ -164,14 +168,9 @@ describeInBrowser('several requests under one gesture', () => {
   it('approves all with one code, says what came of each, and the inbox is empty', async () => {
     await open()
     await dialog().getByLabel('Comment (optional)').fill('All fine.')
-    await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await decideAs('Approve 3 requests', 'Approved: 3 requests')
     expect(area.state.posted).toEqual({ batch_id: 'b'.repeat(64), comment: 'All fine.', totp: '123456' })
-    expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual([
-      'Approved.',
-      'Approved.',
-      'Approved.',
-    ])
+    expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual(Array(3).fill('Approved.'))
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
     await page.getByText('You have no pending requests.').waitFor()
     expect(visitor.incidents).toEqual([])
@@ -181,8 +180,8 @@ describeInBrowser('several requests under one gesture', () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await open()
     const bar = dialog().locator('.decision-bar')
-    const edges = await bar.boundingBox()
-    expect((edges?.y ?? 0) + (edges?.height ?? 0)).toBe(844)
+    const { y = 0, height = 0 } = (await bar.boundingBox()) ?? {}
+    expect(y + height).toBe(844)
     expect(await bar.innerText()).toMatch(/^See \d+ more\s+Cancel\s+Approve 3 requests$/)
     const topOf = async (name: string) => (await dialog().getByRole('button', { name }).boundingBox())?.y
     expect(await topOf('Cancel')).toBe(await topOf('Approve 3 requests'))
@@ -202,18 +201,16 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     area.reset()
-    const [other, ...rest] = area.state.reviews
-    const { account = '' } = other?.requester ?? {}
-    const key = { key: `key_${'1'.repeat(26)}`, account: `acc_${'1'.repeat(26)}` }
-    area.state.reviews = [sampleReview({ ...other, requester: key }), ...rest]
-    area.state.reasons = { [account]: ['Only theirs', 'Not now'], [key.account]: ['Not now', 'Only ours'] }
+    const [other = sampleReview(), ...rest] = area.state.reviews
+    area.state.reviews = [{ ...other, requester: { key: 'key_2', account: 'acc_2' } }, ...rest]
+    const { account } = other.requester
+    area.state.reasons = { [account]: ['Only theirs', 'Not now'], acc_2: ['Not now', 'Only ours'] }
     await page.goto('/')
     await page.getByRole('checkbox', { name: 'Select all' }).check()
     await page.getByRole('button', { name: 'Reject 3 selected' }).click()
     await dialog().locator('.reasons').waitFor()
     expect(await dialog().locator('.reasons button').allInnerTexts()).toEqual(['Not now'])
-    await confirmWithCode('Reject 3 requests')
-    await dialog().getByRole('heading', { name: 'Rejected: 3 requests' }).waitFor()
+    await decideAs('Reject 3 requests', 'Rejected: 3 requests')
   })
 
   it('leads through a text longer than the screen, too', async () => {
@@ -226,9 +223,8 @@ describeInBrowser('several requests under one gesture', () => {
     await rest.waitFor()
     await seeAll()
     expect(await dialog().locator('.see-more').isVisible()).toBe(false)
-    const end = await dialog().locator('.long-value').boundingBox()
-    const bar = await dialog().locator('.decision-bar').boundingBox()
-    expect((end?.y ?? 0) + (end?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0)
+    const { y = 0, height = 0 } = (await dialog().locator('.long-value').boundingBox()) ?? {}
+    expect(y + height).toBeLessThanOrEqual((await dialog().locator('.decision-bar').boundingBox())?.y ?? 0)
     await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
   })
@@ -268,13 +264,9 @@ describeInBrowser('several requests under one gesture', () => {
     await reasons.getByRole('button', { name: 'Not <b>allowed' }).click()
     expect(await reasons.getByRole('button', { pressed: true }).allInnerTexts()).toEqual(['Not <b>allowed'])
     expect(await axeViolations(page)).toEqual([])
-    await confirmWithCode('Reject 1 request')
-    await dialog().getByRole('heading', { name: 'Rejected: 1 request' }).waitFor()
-    expect(area.state.posted).toEqual({
-      batch_id: 'b'.repeat(64),
-      reason: 'Not <b>allowed',
-      totp: '123456',
-    })
+    await decideAs('Reject 1 request', 'Rejected: 1 request')
+    const reason = 'Not <b>allowed'
+    expect(area.state.posted).toEqual({ batch_id: 'b'.repeat(64), reason, totp: '123456' })
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
     await expect.poll(() => page.locator('.inbox-row').count()).toBe(2)
   })
@@ -300,8 +292,7 @@ describeInBrowser('several requests under one gesture', () => {
     Object.assign(first, { quorum: { needed: 2, approved: 0 } })
     area.state.lost = by.lost
     await open()
-    await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: by.name }).waitFor()
+    await decideAs('Approve 3 requests', by.name)
     const outcomes = await dialog().locator('.batch-outcome').allInnerTexts()
     const waits = 'Your approval is recorded. Other approvers still have to decide.'
     expect(outcomes, 'what failed comes first').toEqual([...by.first, 'Approved.', waits, ...by.last])
@@ -313,8 +304,7 @@ describeInBrowser('several requests under one gesture', () => {
       await route.fetch()
       await route.abort()
     })
-    await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await decideAs('Approve 3 requests', 'Approved: 3 requests')
     expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual(Array(3).fill('Approved.'))
     expect(await dialog().innerText()).not.toContain('Not done')
   })
@@ -328,19 +318,16 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('heading', { name: 'Approve 2 requests?' }).waitFor()
     expect(await dialog().innerText()).toContain('1 can no longer be decided by you and is left out.')
     area.state.changed = ['req_3']
-    await confirmWithCode('Approve 2 requests')
-    await dialog().getByRole('heading', { name: 'Approve 1 request?' }).waitFor()
+    await decideAs('Approve 2 requests', 'Approve 1 request?')
     expect(await dialog().innerText()).toMatch(/You decide it with one signature\. (?!One of them)/)
-    await confirmWithCode('Approve 1 request')
-    await dialog().getByRole('heading', { name: 'Approved: 1 request' }).waitFor()
+    await decideAs('Approve 1 request', 'Approved: 1 request')
   })
 
   it('keeps the list after a wrong code and lets the person try again', async () => {
     await open()
     await confirmWithCode('Approve 3 requests', '000000')
     await dialog().getByText('The code is wrong or was already used').waitFor()
-    await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await decideAs('Approve 3 requests', 'Approved: 3 requests')
   })
 
   it('refuses before the passkey, whatever the service lies about (T16, T18)', async () => {
@@ -377,17 +364,13 @@ describeInBrowser('several requests under one gesture', () => {
 
   it('names whom a stand-in decides for, in the list and in what is signed', async () => {
     const principal = { name: 'Bo', approver: '1111111111111111', delegate: '7f3a09c2d41be865' }
-    area.state.reviews = area.state.reviews.map((review) => ({
-      ...review,
-      approver: null,
-      on_behalf_of: principal,
-    }))
+    const stoodInFor = { approver: null, on_behalf_of: principal }
+    area.state.reviews = area.state.reviews.map((review) => ({ ...review, ...stoodInFor }))
     await open()
     expect(await dialog().locator('.batch-item').first().innerText()).toContain('You decide it for Bo')
     const others = dialog().locator('.decision-form .deciding-for')
     expect(await others.innerText()).toBe('You decide for Bo.')
-    await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await decideAs('Approve 3 requests', 'Approved: 3 requests')
   })
 
   it('does not offer it for one request alone, nor for what the person cannot decide', async () => {
@@ -410,8 +393,7 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
     await seeAll()
-    await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
+    await decideAs('Approve 3 requests', 'Approved: 3 requests')
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
   })
