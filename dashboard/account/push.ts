@@ -175,8 +175,11 @@ export function installHint(): HTMLElement | undefined {
 
 const HINT = 'countersign.install-hint'
 
-/** Browsers inside other apps cannot add to the home screen; they lack the features that are tested here. */
-function wayToInstall(): string | undefined {
+/**
+ * How this browser puts the service on the home screen; undefined where that does not help or cannot be. Browsers inside other apps
+ * cannot add to the home screen; they lack the features that are tested here.
+ */
+export function wayToInstall(): string | undefined {
   const ability = pushAbility()
   if (ability === 'home_screen_first' && 'PublicKeyCredential' in window)
     return Reflect.get(navigator, 'standalone') === false

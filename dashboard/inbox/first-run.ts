@@ -1,6 +1,6 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, div, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
@@ -62,6 +62,11 @@ export class Guide {
   /** Restores the commands of the steps that were shortened. */
   #again: (() => void) | undefined
   #shown = ''
+  #settle: () => void = () => {}
+  /** Settles once a request of the guide's key is decided. */
+  readonly decided = new Promise<void>((resolve) => {
+    this.#settle = resolve
+  })
   /** Looks at once for a request of the guide's key: to be called when a new request waits. */
   look = (): void => {}
 
@@ -161,8 +166,9 @@ export class Guide {
     this.#ask.fill(p('Your request was made.'))
   }
 
-  /** Shows the last step and what comes next, until the person hides it. */
+  /** Shows the last step, until the person hides it. */
   #end(id: string): void {
+    this.#settle()
     const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', {
       class: 'button primary quiet',
     })
@@ -172,7 +178,7 @@ export class Guide {
       const labelled = this.element.getAttribute('aria-labelledby') ?? ''
       const heading = el('h2', { id: labelled }, 'Your request is decided')
       this.element.classList.add('account-head')
-      this.element.replaceChildren(heading, buttonRow(check, this.#hide('Hide')), whatNext())
+      this.element.replaceChildren(heading, buttonRow(check, this.#hide('Hide')))
     }
   }
 
@@ -186,20 +192,8 @@ export class Guide {
         'the command that reads the receipt',
       ),
       check,
-      whatNext(),
     )
   }
-}
-
-/** What makes the first key a safe way to work: where each step is done. */
-function whatNext(): HTMLElement {
-  const ways = [
-    link('/account', 'add a second passkey and notifications'),
-    link('/members', 'invite an approver'),
-    link('/settings', 'set the policy'),
-    link('/integrations', 'connect Slack or Teams'),
-  ]
-  return hint('Next: ', ...ways.flatMap((way, at): Child[] => (at === 0 ? [way] : [' · ', way])), '.')
 }
 
 const ENDED = [p('The request ended without a decision. Make another one: run the command of step 2 again.')]

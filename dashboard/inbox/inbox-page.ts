@@ -39,6 +39,10 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     invitations.length > 0 &&
       import('./invitations.ts').then((found) => found.invitationsSection(invitations, done)),
   ])
+  // What stands below the list loads late; the page is complete without it.
+  const below = import('./next-steps.ts')
+    .then((found) => new found.BelowInbox(context))
+    .catch(() => undefined)
   const waiting = waitingSection(pending, {
     actor: user.approver,
     account: account.name,
@@ -46,6 +50,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     auditor: account.role === 'auditor',
     // The guide must show the request of its step no later than the list does.
     fresh: () => guide?.look(),
+    listed: (count) => void below.then((parts) => parts?.listed(count)),
   })
   const asking = consentsSection(consents)
   const scene = div(
@@ -57,21 +62,8 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
     ...(consents.length > 0 ? [] : [asking]),
   )
-  if (owns) void tellPolicyTrouble(scene, context)
-  if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
+  void below.then((parts) => parts?.fill(scene, guide?.decided))
   return { title: inboxTitle(pending.data.length), scene, wide: true }
-}
-
-/** Tells an owner below everything, as the hint, that their policy refuses every request: an approver may have left. */
-async function tellPolicyTrouble(scene: HTMLElement, { href }: PageContext): Promise<void> {
-  const found = await import('../settings/policy-warnings.ts').catch(() => undefined)
-  scene.append(...((await found?.refusingPolicy(href)) ?? []))
-}
-
-/** Adds the hint below everything: it loads late and must move nothing. The page is complete without it. */
-async function hintToInstall(scene: HTMLElement): Promise<void> {
-  const found = await import('../account/push.ts').catch(() => undefined)
-  scene.append(found?.installHint() ?? '')
 }
 
 const POLL_MS = 5000

@@ -27,6 +27,8 @@ interface Waiting {
   auditor: boolean
   /** Called when a new request waits. */
   fresh(): void
+  /** Called whenever the list is up to date. */
+  listed(count: number): void
 }
 
 const AUDITORS =
@@ -159,6 +161,7 @@ class WaitingSection {
       fresh = this.#list.show(pending)
       this.#filter.offer(data)
     })
+    this.#waiting.listed(data.length)
     if (this.#element.isConnected) document.title = `${inboxTitle(data.length)} · Countersign`
     return fresh
   }

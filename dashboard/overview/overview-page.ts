@@ -7,6 +7,7 @@ import { type Child, div, el, folded, hint, lede, link } from '../../webauthn-pa
 import { ago, duration } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { nextStepsSection } from '../inbox/next-steps.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 
@@ -56,9 +57,11 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
   const { ofAccount, query } = context
   const days = PERIODS.find((period) => String(period) === query.get('days')) ?? 30
   const path = ofAccount('/account/overview')
-  const [figures, account] = await Promise.all([
+  const [figures, account, steps] = await Promise.all([
     get(`${path}${path.includes('?') ? '&' : '?'}days=${days}`, overviewShape),
     get(ofAccount('/account'), accountShape),
+    // The page is complete without it.
+    nextStepsSection(context).catch(() => undefined),
   ])
   const scene = div(
     'overview',
@@ -67,6 +70,7 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
     periods(days, context),
     ...troubles(figures, account, context),
     keyFigures(figures, context),
+    steps,
     byDay(figures),
     byKey(figures, context),
     byApprover(figures, context),

@@ -39,3 +39,26 @@ const FIRST_ACTION = `{
       "tool_arguments": { "service": "checkout", "version": "4.2" }
     }
   }`
+
+/** The commands that install the client for callers, as README.md gives them. */
+export const INSTALL_CLIENT = [
+  'npm pack --workspace @countersign/client --pack-destination /tmp',
+  "npm install /tmp/countersign-client-0.1.0.tgz   # in your agent's folder",
+].join('\n')
+
+/** Letter by letter the `agent.ts` of README.md, for the service at `origin`. */
+export function agentCode(origin: string): string {
+  return [
+    "import { countersign } from '@countersign/client'",
+    '',
+    `const cs = countersign({ url: '${origin}', key: process.env.COUNTERSIGN_KEY })`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a program.
+    'const deploy = cs.guard(async (service: string, version: string) => console.log(`deploying ${service} ${version}`), {',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
+    '  action: (service, version) => `Deploy ${service} ${version} to production`,',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
+    '  for: (service, version) => [`release ${version}`, service],',
+    '})',
+    "await deploy('checkout', '4.2')",
+  ].join('\n')
+}

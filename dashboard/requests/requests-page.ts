@@ -1,6 +1,6 @@
 import { methodWord } from '../../src/domain/request.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, div, el, lede, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
@@ -36,6 +36,32 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
   const trouble = known?.policy ? policyTrouble(known.policy, context.href) : []
   const scene = div('history', el('h1', {}, 'Requests'), lede(ledeFor(context)), ...trouble, ...list)
   return { title: 'Requests', scene, wide: true }
+}
+
+/** Decisions that an empty inbox shows. */
+const LATELY = 5
+
+/** The account's latest decisions, as far as the person may see them; undefined if there are none. @throws RequestFailure, ShapeError */
+export async function decidedLately(context: PageContext): Promise<HTMLElement | undefined> {
+  const path = context.ofAccount('/account/requests')
+  const more = `${path.includes('?') ? '&' : '?'}limit=${LATELY}&status=`
+  const pages = await Promise.all(
+    ['approved', 'rejected'].map((status) => get(path + more + status, requestPageShape)),
+  )
+  const time = ({ decided_at }: RequestRow): string => decided_at ?? ''
+  const rows = pages.flatMap(({ data }) => data).sort((a, b) => time(b).localeCompare(time(a)))
+  if (rows.length === 0) return undefined
+  const table = requestTable(context, false)
+  for (const page of pages) table.learn(page)
+  table.add(rows.slice(0, LATELY))
+  const id = freshId('lately')
+  return el(
+    'section',
+    { class: 'section-body', 'aria-labelledby': id },
+    el('h2', { id }, 'Decided lately'),
+    table.element,
+    p(link(context.href('/requests'), 'All requests')),
+  )
 }
 
 function ledeFor({ account }: PageContext): string {

@@ -67,6 +67,8 @@ export interface User {
   default_ttl_seconds: number
   /** By which channels the person is told what; absent: as the account that asks has it. */
   hearing?: Hearing
+  /** The person hid the list of what is left to set up. */
+  next_steps_hidden?: boolean
   passkeys: Passkey[]
   totp?: Totp
   /** A new seed that no correct code has confirmed yet. */

@@ -211,3 +211,21 @@ export interface Overview {
   names: Map<string, string>
   deadLetters: number
 }
+
+/** What a person has set up, and what is left; `owner`: what their account has. */
+export interface NextSteps {
+  /** The person does not want to see them any more. */
+  hidden: boolean
+  second_passkey: boolean
+  /** A browser, an address or a chat account of theirs is told of requests. */
+  told: boolean
+  owner?: {
+    first_decision: boolean
+    member: boolean
+    /** It has rules of its own. */
+    policy: boolean
+    chat_or_mail: boolean
+    /** One of the latest live approvals was used by its caller. */
+    approval_used: boolean
+  }
+}

@@ -19,6 +19,13 @@ const [ASKED, USED] = ['README.md', 'docs/agents.md'].map(
   (path) => /-d '(\{[^']+)'/.exec(readFileSync(packagePath(path), 'utf8'))?.[1],
 )
 
+/** What README.md says of the client, in the order of the page. */
+const README = readFileSync(packagePath('README.md'), 'utf8')
+const CLIENT = [
+  ['the commands that install the client', /```sh\n(npm pack --workspace[^`]+)\n```/.exec(README)?.[1]],
+  ['the code of an agent', /```ts\n(import \{ countersign \}[\s\S]+?)\n```/.exec(README)?.[1]],
+] as const
+
 describeInBrowser('from the set-up link to the first receipt', () => {
   const suite = useServiceSuite()
 
@@ -146,8 +153,24 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(await page.getByRole('button', { name: 'Create your first API key' }).count()).toBe(0)
     const last = page.locator('.card', { hasText: 'Your request is decided' })
     expect((await last.boundingBox())?.height).toBeLessThan(160)
-    for (const path of ['/account', '/members', '/settings', '/integrations'])
-      expect(await last.locator(`a[href="${path}"]`).count(), path).toBe(1)
+    const next = page.getByRole('region', { name: 'Next steps' })
+    await next.getByText('0 of 6 are done.').waitFor()
+    for (const path of ['/account', '/members', '/settings', '/integrations', '/keys'])
+      expect(await next.locator(`a[href="${path}"]`).count(), path).toBe(path === '/account' ? 2 : 1)
+    await next.getByText('Show the code').click()
+    for (const [name, text] of CLIENT)
+      expect(
+        (await next.getByRole('group', { name }).innerText()).replaceAll(
+          service.url,
+          'http://localhost:3000',
+        ),
+      ).toBe(text)
+    const lately = page.getByRole('region', { name: 'Decided lately' })
+    expect(await lately.getByRole('row').nth(1).innerText()).toMatch(
+      /^Approved\s+Deploy release 4.2 to production\s/,
+    )
+    expect(await lately.getByRole('row').nth(1).innerText()).toContain('Ana Pereira · Passkey')
+    expect(await axeViolations(page)).toEqual([])
     const again = await ask(service, rawKey, { action: 'Deploy version 1.4.3' })
     await page.reload()
     await page.getByRole('link', { name: 'Deploy version 1.4.3' }).waitFor()
@@ -162,8 +185,26 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.reload()
     await page.getByText('You have no pending requests.').waitFor()
     expect(await last.count()).toBe(0)
+    expect(await lately.getByRole('link', { name: DEPLOY }).getAttribute('href')).toBe(`/requests/${id}`)
     const used = await callWithKey(service, rawKey, `/${id}/consume`, JSON.parse(USED ?? ''))
     expect(await used.json()).toMatchObject({ request_id: id, consumed_at: expect.any(String) })
+    await page.goto('/overview')
+    await next.getByText('1 of 6 are done.').waitFor()
+    expect(await next.getByRole('listitem').last().innerText()).toMatch(
+      /^Your agent uses an approval\s+Done$/,
+    )
+    await next.getByRole('button', { name: 'Hide this list' }).click()
+    await expect.poll(() => next.count()).toBe(0)
+    for (const path of ['/', '/overview']) {
+      await page.goto(path)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect(await page.evaluate('fetch("/api/v1/me/next-steps").then((answer) => answer.json())')).toEqual({
+        hidden: true,
+        second_passkey: false,
+        told: false,
+      })
+      expect(await next.count(), path).toBe(0)
+    }
     const token = new URL(setupUrl).hash.slice(1)
     expect(JSON.stringify(service.logged)).not.toContain(token)
   })

@@ -37,6 +37,9 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await approver.page.getByText('You are asked to join').waitFor()
     await press(approver.page, 'Create a passkey')
     await approver.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+    const steps = approver.page.getByRole('region', { name: 'Next steps' })
+    await steps.getByText('0 of 2 are done.').waitFor()
+    expect(await steps.getByRole('link').allInnerTexts()).toEqual(['Turn on notifications', 'Add a passkey'])
 
     const auditor = await suite.visit()
     await auditor.page.goto(await invite(owner, 'al@example.com', 'Auditor'))
@@ -68,6 +71,14 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await auditor.page.getByText('Deploy release 4.2').first().waitFor()
     expect(await auditor.page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     expect(await auditor.page.getByRole('link', { name: 'Members' }).count()).toBe(0)
+
+    // An empty inbox leads to what was decided lately: who, when, and how it went.
+    await approver.page.goto('/')
+    const lately = approver.page.getByRole('region', { name: 'Decided lately' })
+    await lately.getByRole('link', { name: 'Deploy release 4.2' }).waitFor()
+    expect(await lately.getByRole('row').nth(1).innerText()).toMatch(
+      /^Approved\s.+2 of 2 approvals · last by owner · Passkey\s· /s,
+    )
 
     const delegate = await suite.visit()
     await delegate.page.goto(await invite(owner, 'dee@example.com', 'Approver'))

@@ -34,6 +34,9 @@ export function itAnswersAboutHistory(service: () => TestService): void {
   it('about sessions and the inbox', async () => {
     const { browser } = await enrolWithPasskey(service(), 'watcher@example.com')
     const { data } = documented('get', SESSIONS, 200, await browser.get(SESSIONS))
+    const steps = '/api/v1/me/next-steps'
+    documented('get', steps, 200, await browser.get(steps))
+    refused('get', steps, 404, await browser.get(`${steps}?account=x`), 'not_found')
     const others = `${SESSIONS}/end-others`
     documented('post', others, 200, await browser.post(others, {}))
     const events = '/api/v1/me/pending/events'

@@ -135,6 +135,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
     'GET /me/pending': () => pageFrom(state.pending, Number(asked.query.get('cursor'))),
     'GET /me/factors': () => state.factors,
     'GET /me/notifications': () => ({ volumes: null, quiet_hours: null, mail: null }),
+    'GET /me/next-steps': () => ({ hidden: true, second_passkey: true, told: true }),
     'GET /me/push': () => ({ public_key: 'B'.padEnd(87, 'A'), devices: [] }),
     'GET /me/sessions': () => ({ data: SAMPLE_SESSIONS, next_cursor: null }),
     'GET /me/delegate/candidates': () => ({ data: [], next_cursor: null }),

@@ -59,7 +59,7 @@ export interface Schemas {
   NewPasskey: { name: string; credential: Schemas["PasskeyRegistration"] }
   "Id.pky": string
   Code: { code: string }
-  ChangeProfile: { name?: string; default_ttl_seconds?: number }
+  ChangeProfile: { name?: string; default_ttl_seconds?: number; next_steps_hidden?: boolean }
   SetDelegate: { user_id: string; starts_at: string; ends_at: string; proof?: Schemas["Proof"] }
   LookAtChatLink: { token: string }
   UseChatLink: { token: string; proof?: Schemas["Proof"] }
@@ -259,6 +259,7 @@ export interface Schemas {
   NewPasskeyAnswer: { passkey: Schemas["Passkey"] }
   BackupCodes: { backup_codes: readonly (string)[] }
   Profile: { user: Schemas["User"] }
+  NextSteps: { hidden: boolean; second_passkey: boolean; told: boolean; owner?: { first_decision: boolean; member: boolean; policy: boolean; chat_or_mail: boolean; approval_used: boolean } }
   DelegateCandidates: { data: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string })[]; next_cursor: Schemas["NextCursor"] }
   /** The names come from the platform and its users; they prove nothing. */
   ChatLink: { id: Schemas["Id.cln"]; kind: "link" | "browser" | "channel"; platform: "slack" | "teams"; person: string; workspace: string; channel?: string; expires_at: Schemas["Time"] }
@@ -455,10 +456,12 @@ export interface Operations {
   "POST /api/v1/me/totp/remove": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
   /** Make new backup codes */
   "POST /api/v1/me/backup-codes": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["BackupCodes"] }
-  /** Change my name or default expiry */
+  /** Change my name, default expiry, or what I am shown */
   "PATCH /api/v1/me": { input: { body?: Schemas["ChangeProfile"] }; answer: Schemas["Profile"] }
   /** Let another person decide for me for a while */
   "PUT /api/v1/me/delegate": { input: { body: Schemas["SetDelegate"] }; answer: Schemas["Profile"] }
+  /** See what I have set up, and what is left */
+  "GET /api/v1/me/next-steps": { input: { query?: { account?: string } }; answer: Schemas["NextSteps"] }
   /** List the people who could decide for me */
   "GET /api/v1/me/delegate/candidates": { input: {  }; answer: Schemas["DelegateCandidates"] }
   /** End the delegation of my decisions */

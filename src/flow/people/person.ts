@@ -155,9 +155,9 @@ export async function hasSameFactors({ users }: PeopleDeps, person: User): Promi
 }
 
 /** Fields that people may change on themselves without a proof: none of them affects who decides. */
-type ProfileChange = Partial<Pick<User, 'name' | 'default_ttl_seconds'>>
+type ProfileChange = Partial<Pick<User, 'name' | 'default_ttl_seconds' | 'next_steps_hidden'>>
 
-/** Writes the fields given; without any, writes nothing. */
+/** Writes the fields given; without any, writes nothing. What the person wants to see is no entry of the trail. */
 export async function changeProfile(
   deps: PeopleDeps,
   person: User,
@@ -165,9 +165,11 @@ export async function changeProfile(
   address: string,
 ): Promise<User> {
   if (Object.keys(change).length === 0) return person
+  const { next_steps_hidden: _view, ...detail } = change
   return changeFresh(deps.users, person.id, (user) => ({
     fields: change,
-    audit: [personAudit(deps, 'user.changed', user, { address, detail: { ...change } })],
+    audit:
+      Object.keys(detail).length === 0 ? [] : [personAudit(deps, 'user.changed', user, { address, detail })],
   }))
 }
 

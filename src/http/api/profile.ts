@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import type { User } from '../../domain/user.ts'
+import type { NextSteps } from '../../domain/views.ts'
+import { accountQuery } from './account.ts'
 import { person } from './members.ts'
 import { userAnswer } from './session.ts'
-import { type Answer, pageOf } from './shared/fields.ts'
-import { givenName, idText, ttlSeconds } from './shared/input.ts'
+import { type Answer, pageOf, present } from './shared/fields.ts'
+import { flag, givenName, idText, ttlSeconds } from './shared/input.ts'
 import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -13,6 +15,9 @@ export const profileBody = z
     default_ttl_seconds: ttlSeconds
       .optional()
       .meta({ description: 'Seconds until a request expires if the caller gives none.' }),
+    next_steps_hidden: flag
+      .optional()
+      .meta({ description: 'True hides the list of what is left to set up.' }),
   })
   .meta({ id: 'ChangeProfile' })
 
@@ -37,6 +42,29 @@ export const candidatesAnswer = pageOf(candidate).meta({ id: 'DelegateCandidates
 
 export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Profile' })
 
+const ownersSteps = z.strictObject({
+  first_decision: z.boolean().meta({ description: 'A request of the account was decided.' }),
+  member: z.boolean().meta({ description: 'Somebody was invited.' }),
+  policy: z.boolean().meta({ description: 'It has rules of its own.' }),
+  chat_or_mail: z.boolean().meta({ description: 'A channel, chat account or address is told.' }),
+  approval_used: z.boolean().meta({ description: 'One of the latest 20 approvals was used by its caller.' }),
+})
+
+export const nextStepsAnswer = z
+  .strictObject({
+    hidden: z.boolean(),
+    second_passkey: z.boolean(),
+    told: z.boolean().meta({ description: 'A browser, address or chat account of the person is told.' }),
+    owner: ownersSteps.optional().meta({ description: 'For the owner, unless hidden.' }),
+  })
+  .meta({ id: 'NextSteps' })
+
+/** Presents what is set up: `true`, or left to do: `false`. */
+export function presentNextSteps(steps: NextSteps): Answer<typeof nextStepsAnswer> {
+  const { owner } = steps
+  return present(nextStepsAnswer, steps, { owner: owner && present(ownersSteps, owner, {}) })
+}
+
 /** Presents a person who could be a delegate. */
 export function presentCandidate(user: User): Answer<typeof candidate> {
   return { user_id: user.id, email: user.email, name: user.name }
@@ -45,7 +73,7 @@ export function presentCandidate(user: User): Answer<typeof candidate> {
 export const profileOperations = operations('Own profile', {
   'patch /api/v1/me': {
     id: 'changeProfile',
-    summary: 'Change my name or default expiry',
+    summary: 'Change my name, default expiry, or what I am shown',
     description: 'Omitted fields stay unchanged.',
     body: { schema: profileBody, optional: true },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
@@ -60,6 +88,13 @@ export const profileOperations = operations('Own profile', {
     },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
     refusals: PROOF_REFUSALS,
+  },
+  'get /api/v1/me/next-steps': {
+    id: 'listNextSteps',
+    summary: 'See what I have set up, and what is left',
+    parameters: { query: accountQuery },
+    answers: { '200': { schema: nextStepsAnswer, description: 'As it is now.' } },
+    refusals: ['not_found'],
   },
   'get /api/v1/me/delegate/candidates': {
     id: 'listDelegateCandidates',

@@ -18,6 +18,8 @@ import {
   removePushDevice,
   testPushDevice,
 } from '../../flow/tell/manage-devices.ts'
+import { nextSteps } from '../../flow/tell/next-steps.ts'
+import { accountQuery } from '../api/account.ts'
 import {
   type backupCodesAnswer,
   codeBody,
@@ -42,7 +44,9 @@ import { acceptanceBody } from '../api/members.ts'
 import {
   type candidatesAnswer,
   delegateBody,
+  type nextStepsAnswer,
   presentCandidate,
+  presentNextSteps,
   type profileAnswer,
   profileBody,
 } from '../api/profile.ts'
@@ -82,8 +86,9 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/totp', person, jsonBody, on(addOwnTotp))
   router.post('/totp/remove', person, jsonBody, on(removeOwnTotp))
   router.post('/backup-codes', person, jsonBody, on(newBackupCodes))
-  // The person's name, the default time their requests wait, and their delegate.
+  // The person's name, the default time their requests wait, what is left to set up, and their delegate.
   router.patch('/', person, jsonBody, on(changeOwnProfile))
+  router.get('/next-steps', person, on(showNextSteps))
   router.get('/delegate/candidates', person, on(listCandidates))
   router.put('/delegate', person, jsonBody, on(setOwnDelegate))
   router.post('/delegate/remove', person, jsonBody, on(removeOwnDelegate))
@@ -165,10 +170,14 @@ const newBackupCodes: Endpoint<typeof backupCodesAnswer> = async (deps, request,
 }
 
 const changeOwnProfile: Endpoint<typeof profileAnswer> = async (deps, request, response) => {
-  const { name, default_ttl_seconds } = parseInput(profileBody, request.body)
-  const wanted = given({ name, default_ttl_seconds })
+  const wanted = given(parseInput(profileBody, request.body))
   const { user } = sessionOf(response)
   response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
+}
+
+const showNextSteps: Endpoint<typeof nextStepsAnswer> = async (deps, request, response) => {
+  const { account } = parseInput(accountQuery, request.query)
+  response.json(presentNextSteps(await nextSteps(deps, sessionOf(response).user, account)))
 }
 
 const listCandidates: Endpoint<typeof candidatesAnswer> = async (deps, _request, response) => {

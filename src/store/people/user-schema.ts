@@ -26,6 +26,7 @@ export const userSchema = new Schema<UserDocument>(
     user_handle: text,
     default_ttl_seconds: number,
     hearing: part,
+    next_steps_hidden: Boolean,
     passkeys: neededPart,
     totp: part,
     totp_pending: part,

@@ -38,6 +38,7 @@ export interface UserChange {
   name?: string
   default_ttl_seconds?: number
   hearing?: Hearing
+  next_steps_hidden?: boolean
   delegate?: Delegate | null
   invited_by_account?: null
   passkeys?: Passkey[]

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { REJECT_REASONS } from '../../../src/domain/account.ts'
 import { accountAnswer } from '../../../src/http/api/account.ts'
+import { nextStepsAnswer } from '../../../src/http/api/profile.ts'
 import { alter, stored } from '../../support/caller.ts'
-import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
+import { newMember } from '../../support/invited.ts'
 import { joinAccount } from '../../support/joined.ts'
-import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/account'
@@ -107,6 +109,54 @@ describe('GET /api/v1/account', () => {
           body: { error: 'not_found', message: expect.any(String) },
         })
       }
+  })
+})
+
+describe('GET /api/v1/me/next-steps', () => {
+  const left = async ({ browser }: EnrolledPerson, query = '') => {
+    const body = expectStatus(await browser.get(`/api/v1/me/next-steps${query}`), 200)
+    expect(nextStepsAnswer.safeParse(body).error?.issues ?? []).toEqual([])
+    return body
+  }
+
+  it('tells what is set up as soon as it is, and a member only of themself', async () => {
+    const place = await setUpOwner(service, 'beginner@example.com')
+    const { browser, userId } = place.owner
+    const owner = {
+      ...{ first_decision: false, member: false, policy: false, chat_or_mail: false, approval_used: false },
+    }
+    const own = { hidden: false, second_passkey: false, told: false }
+    expect(await left(place.owner)).toEqual({ ...own, owner })
+    await decideByPasskey(place, await ask(place), 'rejected')
+    expect(await left(place.owner)).toEqual({ ...own, owner: { ...owner, first_decision: true } })
+    const id = await ask(place)
+    await decideByPasskey(place, id, 'approved')
+    expect((await left(place.owner)).owner.approval_used).toBe(false)
+    expect((await callWithKey(service, place.key, `/${id}/consume`, {})).status).toBe(200)
+    expect((await left(place.owner)).owner.approval_used).toBe(true)
+    const member = await newMember(service, place.owner, 'second@example.com')
+    expect((await left(place.owner)).owner).toMatchObject({ member: true, policy: false })
+    const proof = await passkeyProof(place.owner, service, 'policy.change')
+    const rules = { approvers: [userId, member.userId], quorum: 2, passkey_only: false, high_impact: false }
+    expectStatus(await browser.put(`${PATH}/policy`, { ...rules, proof }), 200)
+    expect((await left(place.owner)).owner).toMatchObject({ policy: true, chat_or_mail: false })
+    expect(await left(member, `?account=${await accountOf(place.owner)}`)).toEqual(own)
+    const foreign = await member.browser.get(`/api/v1/me/next-steps?account=${accountId}`)
+    expect([foreign.status, foreign.body.error]).toEqual([404, 'not_found'])
+  })
+
+  it('stays hidden for the person who hid it, in every browser, and is no entry of the trail', async () => {
+    const person = await enrolWithPasskey(service, 'hider@example.com')
+    const before = await service.composition.deps.users.find(person.userId)
+    for (const next_steps_hidden of [true, false]) {
+      expectStatus(await person.browser.patch('/api/v1/me', { next_steps_hidden }), 200)
+      expect(await left(person)).toMatchObject({ hidden: next_steps_hidden })
+      expect((await left(person)).owner === undefined).toBe(next_steps_hidden)
+    }
+    const after = await service.composition.deps.users.find(person.userId)
+    expect(after?.audit).toEqual(before?.audit)
+    const wrong = await person.browser.patch('/api/v1/me', { next_steps_hidden: 'yes' })
+    expect([wrong.status, wrong.body]).toMatchObject([400, { field: 'next_steps_hidden' }])
   })
 })
 

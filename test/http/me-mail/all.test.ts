@@ -102,6 +102,8 @@ describe('POST /api/v1/me/mail', () => {
     const confirmed = await browser.post('/api/v1/me/mail/confirm', { code: await code(person) })
     expect([confirmed.status, confirmed.body.mail.state]).toEqual([200, 'on'])
     expectDocumented('post', '/api/v1/me/mail/confirm', confirmed)
+    const { body: steps } = await browser.get('/api/v1/me/next-steps')
+    expect(steps).toMatchObject({ told: true, owner: { chat_or_mail: true } })
     expect((await browser.post('/api/v1/me/mail', {})).body).toEqual({
       error: 'mail_confirmed',
       message: 'Your address is already confirmed; nothing was changed.',

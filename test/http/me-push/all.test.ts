@@ -85,6 +85,8 @@ describe('GET and POST /api/v1/me/push', () => {
     await after.browser.post(PATH, { subscription, name: 'shared' })
     expect((await list(before)).devices).toEqual([])
     expect((await list(after)).devices).toHaveLength(1)
+    const told = async ({ browser }: EnrolledPerson) => (await browser.get('/api/v1/me/next-steps')).body.told
+    expect([await told(before), await told(after)]).toEqual([false, true])
     const left = await stored(service, 'push_devices').findOne({ _id: first.body.device.id })
     expect(left).toMatchObject({ state: 'removed', user_id: before.userId })
     expect(left).not.toHaveProperty('sealed')

@@ -53,7 +53,10 @@ async function factorsOf(person: EnrolledPerson) {
 describe('adding a passkey', () => {
   it('takes a fresh proof and a registration; it shows up and signs in', async () => {
     const person = await enrol()
+    const hasTwo = async () => (await person.browser.get('/api/v1/me/next-steps')).body.second_passkey
+    expect(await hasTwo()).toBe(false)
     const { second, id } = await addSecond(person)
+    expect(await hasTwo()).toBe(true)
     expect(await factorsOf(person)).toEqual({
       passkeys: [
         expect.objectContaining({ name: 'laptop', last_used_at: expect.any(String) }),
