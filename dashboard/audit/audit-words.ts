@@ -48,6 +48,9 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'member.changed': ['Role changed', '{actor} made {subject} {role}'],
     'member.removed': ['Removed', '{actor} removed {subject} from the account'],
     'member.left': ['Left', '{subject} left the account'],
+    'member.recovery_offered': ['New set-up offered', '{actor} lets {subject} set up their sign-in anew'],
+    'member.recovery_ended': ['New set-up cancelled', '{actor} cancelled the new set-up of {subject}'],
+    'member.recovered': ['Set up anew', '{subject} set up their sign-in anew'],
   },
   People: {
     'user.invited': ['Person invited', '{actor} invited {subject}'],

@@ -1,13 +1,14 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { post } from '../../webauthn-page/kit/api/request.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { day } from '../../webauthn-page/kit/dom/moment.ts'
-import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
+import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
+import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
-import type { AccountInvitation } from '../shell/account-view.ts'
+import type { AccountInvitation, Recovery } from '../shell/account-view.ts'
 import type { Done } from '../shell/page-entry.ts'
 
 const MEANINGS = {
@@ -42,5 +43,32 @@ function invitationRow(
     button('Decline', 'plain', () => part.slot.attempt(decline), {
       'aria-label': `Decline the invitation to ${visibleString(account_name)}`,
     }),
+  )
+}
+
+/** Says that an owner lets this person set up their sign-in anew: whoever lost no device refuses with one press. */
+export function recoveryNotice({ account_name, opens_at, expires_at }: Recovery, done: Done): HTMLElement {
+  const slot = noticeSlot()
+  const refuse = async (): Promise<void> => {
+    await post('/me/recovery/refuse', {}, okShape)
+    await done('Your sign-in stays as it is; the link no longer works.')
+  }
+  return div(
+    'notice warning',
+    p(
+      el('strong', {}, 'Did you lose a device? '),
+      'The owner of ',
+      callerName(account_name),
+      ' lets you set up your sign-in anew, by a link in their hands. It works from ',
+      moment(opens_at),
+      ' until ',
+      moment(expires_at),
+      ', and ends all your passkeys, codes and sessions.',
+    ),
+    p(
+      'If you did not ask for this, cancel it. The owner cannot offer it again before that link would have expired.',
+    ),
+    slot.element,
+    buttonRow(button('This was not me: cancel', 'primary', () => slot.attempt(refuse))),
   )
 }

@@ -1,4 +1,4 @@
-import type { invitedAnswer, linkAnswer, membersAnswer } from '../../src/http/api/members.ts'
+import type { invitedAnswer, linkAnswer, membersAnswer, recoveryAnswer } from '../../src/http/api/members.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
@@ -9,6 +9,10 @@ export type Member = Answer<typeof membersAnswer>['data'][number]
 
 export const newMemberShape = answer<Answer<typeof invitedAnswer>>()
 export const newLinkShape = answer<Answer<typeof linkAnswer>>()
+export const recoveryShape = answer<Answer<typeof recoveryAnswer>>()
+
+/** A one-time link by which a member sets up their sign-in anew, and from when on it works. */
+export type RecoveryLink = Answer<typeof recoveryAnswer>['link']
 
 /** A one-time link by which a person joins; it is shown only once. */
 export type InvitationLink = Answer<typeof linkAnswer>['link']

@@ -36,6 +36,8 @@ import {
   membersShape,
   newLinkShape,
   newMemberShape,
+  type RecoveryLink,
+  recoveryShape,
 } from './member-shapes.ts'
 
 /** `/members`: the people of the account, and invitations. For its owner. */
@@ -119,6 +121,7 @@ function memberEntry(member: Member, policy: Policy, context: PageContext): HTML
     ...(member.passkeys ?? []).map((made) => hint('Passkey: ', authenticatorWords(made))),
     member.has_totp && hint('Codes from an authenticator app', !member.has_passkey && '; no passkey'),
     lacksFactor(member) && lacking(member, reader),
+    ...recoveryWords(member),
   ]
   if (member.role === 'owner') return entry(name, about)
   const panel = rowPanel()
@@ -132,6 +135,7 @@ function memberEntry(member: Member, policy: Policy, context: PageContext): HTML
       panel.opener('Change role', named('Change role'), () =>
         panel.show(roleForm(member, policy, panel, context)),
       ),
+      ...recoveryButtons(member, panel, named, context),
       panel.opener('Remove', { ...named('Remove'), class: ENDS }, () => remove(member, policy, context)),
     ),
     panel.element,
@@ -143,7 +147,7 @@ function lacking({ user_id }: Member, reader: string): HTMLElement {
   const sentence = `No passkey or code of ${own ? 'yours' : 'theirs'} works, so ${own ? 'you' : 'they'} cannot decide. `
   const helps = own
     ? link('/account', 'See how to fix this')
-    : 'The operator of the service can give them a new sign-in link.'
+    : 'Offer them a new set-up with “Lost a device”, or ask the operator of the service for a new sign-in link.'
   return el('p', { class: 'field-error' }, sentence, helps)
 }
 
@@ -154,6 +158,73 @@ function times({ invited_at, joined_at }: Member): Child[] {
 
 function lacksFactor({ role, state, has_passkey, has_totp }: Member): boolean {
   return role !== 'auditor' && state === 'active' && !has_passkey && !has_totp
+}
+
+/** Says that the person may set up their sign-in anew, or that they said no. */
+function recoveryWords({ recovery }: Member): HTMLElement[] {
+  if (recovery === undefined) return []
+  const { opens_at, expires_at, refused } = recovery
+  if (refused)
+    return [
+      hint('Refused to set up their sign-in anew; you can offer it again after ', moment(expires_at), '.'),
+    ]
+  return [hint('May set up their sign-in anew from ', moment(opens_at), ' until ', moment(expires_at), '.')]
+}
+
+function recoveryButtons(
+  member: Member,
+  panel: RowPanel,
+  named: (verb: string) => Attributes,
+  context: PageContext,
+): Child[] {
+  const { state, recovery } = member
+  if (state === 'invited' || recovery?.refused) return []
+  const cancel = async (): Promise<void> => {
+    await post(`/account/members/${member.user_id}/recovery/cancel`, {}, okShape)
+    await context.done('The new set-up is cancelled.')
+  }
+  const label = recovery === undefined ? 'Lost a device' : 'Another link'
+  return [
+    panel.opener(label, named(label), () => offerRecovery(member, panel, context)),
+    recovery !== undefined && panel.opener('Cancel the set-up', named('Cancel the set-up'), cancel),
+  ]
+}
+
+async function offerRecovery(member: Member, panel: RowPanel, { done }: PageContext): Promise<void> {
+  const purpose = [
+    'Confirm that ',
+    callerName(member.name),
+    ' lost a device and may set up their sign-in anew. They are told at once and can refuse. A day later your link works: with it, all their passkeys, codes and sessions end.',
+  ]
+  const send = (proof?: Proof) =>
+    post(`/account/members/${member.user_id}/recovery`, { proof }, recoveryShape)
+  const made = await confirmed(purpose, send, 'member.recover', member.user_id)
+  if (made !== undefined)
+    panel.show(
+      recoveryLinkView(member, made.link, () => void done()),
+      'once',
+    )
+}
+
+/** The link, shown only once. */
+function recoveryLinkView(
+  { email }: Member,
+  { url, opens_at, expires_at }: RecoveryLink,
+  close: () => void,
+): HTMLElement {
+  return div(
+    'panel-form',
+    el('h3', {}, 'Hand this link to ', callerText(email)),
+    p(
+      'It is shown only now, and works once, from ',
+      moment(opens_at),
+      ' until ',
+      moment(expires_at),
+      '. Whoever opens it then decides in their name: be sure that it was they who asked you, and give it to them alone.',
+    ),
+    secretBox(url, 'the link'),
+    buttonRow(button('I have handed it over', 'plain', close)),
+  )
 }
 
 async function newLink(member: Member, panel: RowPanel): Promise<void> {

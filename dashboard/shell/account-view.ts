@@ -22,6 +22,9 @@ export type Role = AccountView['role']
 /** An account whose owner asked this person to join. */
 export type AccountInvitation = CurrentSession['invitations'][number]
 
+/** An owner's offer to set up this person's sign-in anew. */
+export type Recovery = NonNullable<CurrentSession['recovery']>
+
 /** The accounts of a session, in the order of the service: the first opens first. If it names none, the person's own. */
 export function accountsOf(
   user: User,

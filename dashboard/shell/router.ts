@@ -122,7 +122,12 @@ export class Router {
     if ('public' in open) return open.public({ ...visit, member })
     if (member === undefined || session === undefined) return foreignView()
     if (!isOpenTo(found.entry, member.account.role)) return closedView(member.account, ownAddress(session))
-    return open.private(member)
+    const view = await open.private(member)
+    // On every page: it must be seen within a day.
+    const { recovery } = session
+    const told = recovery && (await import('../inbox/invitations.ts')).recoveryNotice(recovery, visit.done)
+    headOf(view.scene)?.after(told ?? '')
+    return view
   }
 
   /** Updates header and navigation, which stay while pages change. */
@@ -161,10 +166,7 @@ export class Router {
 /** The part of the context that only pages for signed-in people get. */
 function membership({ user, accounts, invitations }: Session, account: AccountView) {
   return {
-    user,
-    account,
-    accounts,
-    invitations,
+    ...{ user, account, accounts, invitations },
     ofAccount: (path: string) => ofAccount(path, account),
     href: (path: string) => pageHref(path, account, accounts),
   }
@@ -386,8 +388,7 @@ async function loadSession() {
   const found = await get('/session?optional=true', nullable(currentSessionShape))
   noteSignedIn(found?.user.approver)
   if (found === null) return undefined
-  const { user, accounts, invitations } = found
-  return { user, accounts: accountsOf(user, accounts), invitations }
+  return { ...found, accounts: accountsOf(found.user, found.accounts) }
 }
 
 /** The account that the address names, or else the first. Undefined for an account that this person may not look at. */

@@ -142,6 +142,7 @@ export const REFUSALS = {
     410,
     'This link has expired or was already used; sign in if you have signed up; otherwise ask for a new one.',
   ],
+  enrollment_early: [409, 'This link does not work yet. {detail}'],
   email_taken: [409, 'Another person already has this e-mail address; use another one.'],
   proof_required: [403, 'Confirm with a passkey or a code first.'],
   last_factor: [409, 'This is your last factor; add another one first.'],
@@ -154,6 +155,14 @@ export const REFUSALS = {
   ],
   chat_link_not_yours: [403, 'Another person asked for this link in chat; sign in as that person.'],
   member_exists: [409, 'This person is already a member, or already invited; nothing was changed.'],
+  recovery_refused: [
+    409,
+    'Only the operator can give this person a new sign-in link: the operator confirmed them, or they decide or own something outside of this account.',
+  ],
+  recovery_declined: [
+    409,
+    'This person refused such a link in the last seven days; only the operator can give them a new sign-in link (`countersign user invite <e-mail> --renew`).',
+  ],
   member_limit: [409, 'The account has reached the limit of 50 members; remove one first.'],
   channel_unreachable: [
     409,

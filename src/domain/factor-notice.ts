@@ -57,6 +57,17 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'member.removed': { heading: 'You were removed from an account' },
   'member.joined': { heading: 'You joined an account' },
   'member.left': { heading: 'You left an account' },
+  'member.recovery_offered': {
+    heading: 'The owner of an account lets you set up your sign-in anew',
+    more: 'A day after this, a link in their hands works; with it all your passkeys and codes stop working.',
+  },
+  'member.recovery_ended': {
+    heading: 'Your sign-in stays as it is: the link to set it up anew was cancelled',
+  },
+  'member.recovered': {
+    heading: 'Your sign-in was set up anew',
+    more: 'Your earlier passkeys, codes and sessions no longer work.',
+  },
   'chat.unlinked': { heading: 'A chat identity was unlinked from your account' },
   'chat.linked': { heading: 'A chat identity was linked to your account' },
   'approval.same_address': {
@@ -116,6 +127,9 @@ const ADVICE: Partial<Record<AuditType, string>> = {
   // The sessions that the copy may have begun go on: the person's own may rest on the same passkey, and could be their last.
   'factor.passkey_suspended':
     'Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link.',
+  'member.recovery_offered':
+    'If you lost no device or did not ask for this, open your account and cancel it: any sign-in can, within a day.',
+  'member.recovered': 'If this was not you, tell the operator of the service at once.',
   'push.device_removed': 'Open your account to confirm it, or ask the operator if it is wrong.',
   'approval.unheard':
     'Tell an approver yourself, and ask them to choose on their account page how they are told.',
@@ -156,7 +170,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
   const found = audit.flatMap(noticesOf)
-  const enrolled = found.filter(({ notice }) => notice.type === 'user.enrolled')
+  const enrolled = found.filter(({ notice: { type } }) => ENROLLED.has(type))
   const told = new Set<string>()
   return found.filter(({ user_id, notice: { type, at } }) => {
     if (FIRST_FACTOR.has(type))
@@ -170,6 +184,7 @@ export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
 }
 
 const IN_SEVERAL_TRAILS: ReadonlySet<AuditType> = new Set(['delegate.set', 'delegate.removed'])
+const ENROLLED: ReadonlySet<AuditType> = new Set(['user.enrolled', 'member.recovered'])
 const FIRST_FACTOR: ReadonlySet<AuditType> = new Set(['factor.passkey_added', 'factor.totp_added'])
 
 /** A notice and its recipient; `event_id` and `subject` are those of the audit entry. */

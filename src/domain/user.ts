@@ -77,6 +77,8 @@ export interface User {
   backup_codes: string[]
   /** Keyed hashes of device cookies: browsers on which codes may sign in. */
   devices: { hash: string; created_at: Date }[]
+  /** An owner's offer to set up sign-in anew, for a member who lost a device. Read it by `openRecovery`. */
+  recovery?: Recovery
   /** How often factors changed; absent means never. A session is valid only while this equals its own `factor_epoch`. */
   factor_epoch?: number
   /** Identities on chat platforms, each linked to one person only. They tell where to send cards, and never decide (T37). */
@@ -129,6 +131,40 @@ export function isVouchedFor({ invited_by_account }: Pick<User, 'invited_by_acco
  */
 export function nextFactorEpoch({ factor_epoch = 0 }: Pick<User, 'factor_epoch'>): { factor_epoch: number } {
   return { factor_epoch: factor_epoch + 1 }
+}
+
+/**
+ * A person may set up their sign-in anew, by a link in the hands of the owner of the account whose invitation made them. The link
+ * works from `opens_at` on, so that a person who lost nothing hears of it first and can refuse (T93).
+ */
+export interface Recovery {
+  account_id: string
+  opens_at: Date
+  expires_at: Date
+  /** The person's `factor_epoch` when the owner asked: a person whose factors change is in control again, which ends the offer. */
+  factor_epoch: number
+  /** The person refused: until `expires_at` no owner may ask again. */
+  refused_at?: Date
+}
+
+/** The time between an owner's word and the moment when the link works: notices must reach a person who lost nothing. */
+export const RECOVERY_NOTICE_MS = 86_400_000
+
+/** How long an offer lasts, from the owner's word on. */
+export const RECOVERY_MS = 7 * 86_400_000
+
+/** Returns the offer that is neither over nor refused; its link may not work yet. */
+export function openRecovery(
+  { recovery, factor_epoch = 0 }: Pick<User, 'recovery' | 'factor_epoch'>,
+  now: Date,
+): Recovery | undefined {
+  if (recovery === undefined || recovery.refused_at !== undefined) return undefined
+  return recovery.expires_at > now && recovery.factor_epoch === factor_epoch ? recovery : undefined
+}
+
+/** Checks whether the person refused an offer that would otherwise still last. */
+export function refusedRecovery({ recovery }: Pick<User, 'recovery'>, now: Date): boolean {
+  return recovery?.refused_at !== undefined && recovery.expires_at > now
 }
 
 /** Lists the passkeys that are not suspended and that the rule permits. */
@@ -205,5 +241,6 @@ export const STEP_UP_OPERATIONS = [
   'key.change',
   'member.invite',
   'member.change',
+  'member.recover',
   'delegate.change',
 ] as const

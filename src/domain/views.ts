@@ -12,7 +12,7 @@ import type { Push } from './push.ts'
 import type { ReceiptPayload } from './receipt.ts'
 import type { ApprovalRequest, RequestStatus } from './request.ts'
 import type { RestoreTimes } from './restore.ts'
-import type { User } from './user.ts'
+import type { Recovery, User } from './user.ts'
 import type { Delivery, Webhook } from './webhook.ts'
 
 /** An account as a person in it may see it. */
@@ -51,12 +51,16 @@ export interface Memberships {
   accounts: Access[]
   /** Newest first. */
   invitations: { account: Account; member: Member }[]
+  /** An owner's offer to set up the person's sign-in anew. */
+  recovery?: { account: Account; opens_at: Date; expires_at: Date }
 }
 
 /** A person in an account; the owner has no `member`. */
 export interface Colleague {
   user: User
   member?: Member
+  /** The account's offer to set up sign-in anew, open or refused. */
+  recovery?: Recovery
 }
 
 /** A delegate, and the time in which they stand in. */

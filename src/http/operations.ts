@@ -15,7 +15,7 @@ import { enrollmentOperations } from './api/enrollment.ts'
 import { factorOperations } from './api/factors.ts'
 import { hearingOperations } from './api/hearing.ts'
 import { inboxOperations } from './api/inbox.ts'
-import { memberOperations, membershipOperations } from './api/members.ts'
+import { memberOperations, membershipOperations, recoveryOperations } from './api/members.ts'
 import { overviewOperations } from './api/overview.ts'
 import { policyOperations } from './api/policy.ts'
 import { profileOperations } from './api/profile.ts'
@@ -81,6 +81,7 @@ export const PATHS: ZodOpenApiPathsObject = {
   ...memberOperations,
   ...policyOperations,
   ...membershipOperations,
+  ...recoveryOperations,
   ...webhookOperations,
   ...deliveryOperations,
   ...sessionOperations,

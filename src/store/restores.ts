@@ -9,7 +9,7 @@ import {
   type SetAside,
 } from '../domain/restore.ts'
 import { coalesce } from '../ports/coalesce.ts'
-import { deleteEach } from './mongo/bulk-writes.ts'
+import { deleteEach, updateEach } from './mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './mongo/connect.ts'
 import { date, text } from './mongo/fields.ts'
 import { recordOf } from './mongo/record.ts'
@@ -83,11 +83,7 @@ export function createRestoreStore(connection: StoreConnection) {
       if (holds()) await load()
       return holds()
     },
-    /** Ends every link and ceremony that is open in the copy. */
-    async endLinks(): Promise<void> {
-      for (const name of ['enrollments', 'chat_links', 'challenges'])
-        await deleteEach(connection.collection<{ _id: string }>(name), {})
-    },
+    endLinks: () => endLinks(connection),
     /** Adds the mark of a copy that was made without ours. */
     async mark({ id, ...mark }: CopyMark): Promise<void> {
       await model.create({ _id: id, ...mark, state: 'copied' })
@@ -105,4 +101,12 @@ export function createRestoreStore(connection: StoreConnection) {
       await load()
     },
   }
+}
+
+/** Ends every link and ceremony that is open in the copy. An offer to set up anew may have been refused after the copy was made. */
+async function endLinks(connection: StoreConnection): Promise<void> {
+  const of = (name: string) => connection.collection<{ _id: string }>(name)
+  for (const name of ['enrollments', 'chat_links', 'challenges']) await deleteEach(of(name), {})
+  const end = { $unset: { recovery: 1 as const }, $inc: { version: 1 } }
+  await updateEach(of('users'), { recovery: { $exists: true } }, end)
 }

@@ -34,6 +34,35 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     await press('Confirm with the code')
   }
 
+  it('T93: that a member set up anew; and whoever lost no device refuses it on any page', async () => {
+    const times = { opens_at: '2026-11-22T08:00:00.000Z', expires_at: '2026-11-28T08:00:00.000Z' }
+    await open('/members')
+    await press('Lost a device: Bo Lind')
+    expect(await asked()).toContain('They are told at once and can refuse.')
+    await confirm()
+    await page.getByText('Whoever opens it then decides in their name').waitFor()
+    area.members[1] = sampleMember({ recovery: { ...times, refused: false } })
+    await press('I have handed it over')
+    await page.getByText('May set up their sign-in anew from').waitFor()
+    area.members[1] = sampleMember({ recovery: { ...times, refused: true } })
+    await press('Cancel the set-up: Bo Lind')
+    await page.getByText('Refused to set up their sign-in anew').waitFor()
+    expect(await page.getByRole('button', { name: 'Lost a device' }).count()).toBe(0)
+    suite.server().state.recovery = { account_name: 'Ada', ...times }
+    await page.goto('/account')
+    const cancel = page.getByRole('button', { name: 'This was not me: cancel' })
+    await cancel.waitFor()
+    suite.server().state.recovery = undefined
+    await cancel.click()
+    await page.getByText('Your sign-in stays as it is').waitFor()
+    const path = '/account/members/usr_2/recovery'
+    expect(area.sent).toEqual([
+      { call: `POST ${path}`, body: { proof: { totp: '123456' } } },
+      { call: `POST ${path}/cancel`, body: {} },
+      { call: 'POST /me/recovery/refuse', body: {} },
+    ])
+  })
+
   it('T79: that somebody who leaves can still decide the open requests that name them', async () => {
     await open('/members')
     await press('Remove: Bo Lind')

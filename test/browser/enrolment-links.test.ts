@@ -23,6 +23,7 @@ const DEVICES: [system: string, version: string, fingers: number, name: string][
   [MAC, 'Version/17.0', 5, 'Safari on iPad'],
 ]
 
+const AGAIN = { account_name: 'Ana', role: 'approver' as const }
 const SECOND = 'S'.repeat(43)
 
 describeInBrowser('links to enrol with', () => {
@@ -82,6 +83,8 @@ describeInBrowser('links to enrol with', () => {
     ['Set up how you sign in', {}],
     ['Enrol as an approver', { account_name: 'Ana', role: 'approver' as const }],
     ['Enrol as an auditor', { account_name: 'Ana', role: 'auditor' as const }],
+    ['Set up your sign-in anew', { ...AGAIN, opens_at: '2026-01-01T00:00:00.000Z' }],
+    ['This link does not work yet', { ...AGAIN, opens_at: '2099-01-01T00:00:00.000Z' }],
   ])('is headed "%s" for who is asked to be %j', async (heading, joins) => {
     const person = { kind: 'invite' as const, email: 'bob@example.com', name: 'Bob' }
     suite.server().state.invitation = { ...person, expires_at: '2100-01-01T00:00:00.000Z', ...joins }

@@ -43,6 +43,15 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
             sampleMember({ user_id: 'usr_3', name: LONG, role: 'auditor', email: `${LONG}@example.com` }),
             sampleMember({ user_id: 'usr_4', name: 'p\u0430yroll\u202e', has_passkey: false }),
             sampleMember({
+              user_id: 'usr_6',
+              name: 'lost',
+              recovery: {
+                opens_at: '2026-11-22T08:00:00.000Z',
+                expires_at: '2026-11-28T08:00:00.000Z',
+                refused: false,
+              },
+            }),
+            sampleMember({
               user_id: 'usr_5',
               name: 'dee',
               approver: null,
@@ -53,6 +62,14 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           )
         },
         ready: '.entries',
+      },
+      'an offer to set up anew': {
+        path: '/account',
+        prepare: (_, state) => {
+          const times = { opens_at: '2026-11-22T08:00:00.000Z', expires_at: '2026-11-28T08:00:00.000Z' }
+          state.recovery = { account_name: LONG, ...times }
+        },
+        ready: '.notice.warning',
       },
       'an overview without requests': { path: '/overview', ready: '.overview' },
       'an overview of a busy month': {

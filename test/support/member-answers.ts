@@ -22,8 +22,8 @@ export function itAnswersAboutMembers(service: () => TestService): void {
     })
     const invited = await browser.post(MEMBERS, await invitation('new@example.com'))
     const { member, link } = documented('post', MEMBERS, 201, invited)
-    const again = await browser.post(MEMBERS, { email: 'new@example.com', role: 'auditor' })
-    refused('post', MEMBERS, 409, again, 'member_exists')
+    const twice = await browser.post(MEMBERS, { email: 'new@example.com', role: 'auditor' })
+    refused('post', MEMBERS, 409, twice, 'member_exists')
     const looked = await createHttpClient(service().url).post('/api/v1/enrollment/lookup', {
       token: linkToken(link.url),
     })
@@ -31,8 +31,20 @@ export function itAnswersAboutMembers(service: () => TestService): void {
     const one = `${MEMBERS}/${member.user_id}`
     const newLink = await browser.post(`${one}/link`, { proof: await prove('member.invite', member.user_id) })
     const renewed = documented('post', `${MEMBERS}/{id}/link`, 201, newLink)
-    await enrolByLink(service(), renewed.link.url)
+    const person = await enrolByLink(service(), renewed.link.url)
     documented('get', MEMBERS, 200, await browser.get(MEMBERS))
+    const offered = { proof: await prove('member.recover', member.user_id) }
+    const recovery = `${MEMBERS}/{id}/recovery`
+    documented('post', recovery, 201, await browser.post(`${one}/recovery`, offered))
+    documented('get', MEMBERS, 200, await browser.get(MEMBERS))
+    documented('post', `${recovery}/cancel`, 200, await browser.post(`${one}/recovery/cancel`, {}))
+    const again = { proof: await prove('member.recover', member.user_id) }
+    documented('post', recovery, 201, await browser.post(`${one}/recovery`, again))
+    const session = '/api/v1/session'
+    documented('get', session, 200, await person.browser.get(session))
+    const refuse = '/api/v1/me/recovery/refuse'
+    documented('post', refuse, 200, await person.browser.post(refuse, {}))
+    refused('post', recovery, 409, await browser.post(`${one}/recovery`, {}), 'recovery_declined')
     const change = { role: 'auditor', proof: await prove('member.change', member.user_id) }
     documented('patch', `${MEMBERS}/{id}`, 200, await browser.patch(one, change))
     const end = { proof: await prove('member.change', member.user_id) }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Key } from '../../dashboard/keys/key-shapes.ts'
-import type { AccountInvitation, AccountView } from '../../dashboard/shell/account-view.ts'
+import type { AccountInvitation, AccountView, Recovery } from '../../dashboard/shell/account-view.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { given } from '../../src/domain/given.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
@@ -46,6 +46,7 @@ export interface PageState {
   /** Where that person may look, the first one first. */
   accounts: AccountView[]
   invitations: AccountInvitation[]
+  recovery: Recovery | undefined
   review: Review | undefined
   pending: PendingRequest[]
   precedents?: Answer<typeof similarAnswer>['precedents']
@@ -69,6 +70,7 @@ export function freshState(): PageState {
     user: SAMPLE_USER,
     accounts: [{ id: SAMPLE_USER.account_id, name: SAMPLE_USER.name, role: 'owner', own: true }],
     invitations: [],
+    recovery: undefined,
     review: sampleReview(),
     pending: [samplePending()],
     events: false,
@@ -117,6 +119,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
       expires_at: '2100-01-01T00:00:00.000Z',
       accounts: state.accounts,
       invitations: state.invitations,
+      ...(state.recovery && { recovery: state.recovery }),
     }),
     'DELETE /session': () => {
       state.signedIn = false

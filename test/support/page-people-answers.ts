@@ -119,6 +119,11 @@ export function peopleArea(): PeopleArea {
           link: LINK,
         })),
         'POST /account/members/:id/link': proven(() => ({ link: LINK })),
+        'POST /account/members/:id/recovery': proven(() => ({
+          link: { ...LINK, opens_at: '2026-11-22T08:00:00.000Z' },
+        })),
+        'POST /account/members/:id/recovery/cancel': change(),
+        'POST /me/recovery/refuse': change(),
         'PATCH /account/members/:id': proven(),
         'POST /account/members/:id/remove': proven(),
         'PATCH /me': change(),

@@ -13,6 +13,7 @@ import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
 import { emailField, type Field, nameField, readEmail } from '../kit/dom/form.ts'
+import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
@@ -54,6 +55,8 @@ async function lookUp(token: string): Promise<void> {
   try {
     const invitation = await post('/enrollment/lookup', { token }, invitationShape)
     if (invitation.enrolled === true) await answerInvitation(token, invitation)
+    else if (invitation.opens_at !== undefined && Date.parse(invitation.opens_at) > Date.now())
+      showEarly(token, invitation.opens_at)
     else showEnrolment(token, invitation)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
@@ -102,8 +105,27 @@ function showEnrolment(token: string, invitation: Invitation): void {
   showScene(title, scene, { focus: false })
 }
 
+/** Says from when on the link works. The address no longer holds the token, so the page offers the whole link. */
+function showEarly(token: string, opensAt: string): void {
+  showPlain(
+    'This link does not work yet',
+    p(
+      'You can set up your sign-in anew from ',
+      moment(opensAt),
+      ' on. Keep this link and open it again then: ',
+      copyLink(completeLink(token)),
+    ),
+    p(
+      'Did you not ask for this, or can you still sign in? ',
+      link('/account', 'Open your account'),
+      ' and cancel it.',
+    ),
+  )
+}
+
 /** Returns the heading. A link without a role is from the operator: for an own account, or a renewed link for any role. */
-function headingOf({ role }: Invitation): string {
+function headingOf({ role, opens_at }: Invitation): string {
+  if (opens_at !== undefined) return 'Set up your sign-in anew'
   if (role === undefined) return 'Set up how you sign in'
   return role === 'auditor' ? 'Enrol as an auditor' : 'Enrol as an approver'
 }
@@ -122,7 +144,9 @@ function greeting(invitation: Invitation): HTMLElement {
 }
 
 /** Says which account the invited person would join, and in which role. */
-function joining({ account_name, role }: Invitation): HTMLElement | undefined {
+function joining({ account_name, role, opens_at }: Invitation): HTMLElement | undefined {
+  if (opens_at !== undefined)
+    return el('span', {}, 'When you are done, your earlier passkeys, codes and sessions end. ')
   if (account_name === undefined || role === undefined) return undefined
   const may =
     role === 'auditor'

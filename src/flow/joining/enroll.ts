@@ -2,28 +2,40 @@ import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON }
 import type { Account, Member } from '../../domain/account.ts'
 import type { Authenticators } from '../../domain/authenticator.ts'
 import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
-import { isVouchedFor, nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
+import {
+  isVouchedFor,
+  nextFactorEpoch,
+  normaliseEmail,
+  openRecovery,
+  type Recovery,
+  type User,
+} from '../../domain/user.ts'
 import type { Enrollment } from '../../store/people/enrollments.ts'
 import type { UserChange } from '../../store/people/users.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { enrollingRule } from '../people/accounts.ts'
 import { drawChallenge, takeChallenge } from '../people/ceremony.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from '../people/codes.ts'
+import { withoutDelegate } from '../people/delegates.ts'
 import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from '../people/person.ts'
 import { registerPasskey, registrationOptions } from '../people/register-passkey.ts'
 import { type Client, type EnrollmentGrant, endAllSessions, startSession } from '../people/sessions.ts'
 import { drawDevice, withDevice } from '../people/sign-in.ts'
 import { removeAllDevices } from '../tell/manage-devices.ts'
-import { joinByEnrolling } from './members.ts'
+import { joinByEnrolling, memberAudit } from './members.ts'
+import { checkRecovery, refuseEarly } from './recover-member.ts'
 import { takeOver } from './take-over.ts'
 
 /** An open link and, for an invitation, the person it is for. */
 export interface OpenEnrollment {
   enrollment: Enrollment
   user?: User
-  /** The account that the person is asked to join. */
+  /** The account that the person is asked to join, or, with `recovery`, is in. */
   invitation?: { account: Account; member: Member }
+  /** The link is for a member who lost a device. */
+  recovery?: Recovery
 }
 
 /**
@@ -31,7 +43,7 @@ export interface OpenEnrollment {
  * or taken back.
  * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired links answer alike
  */
-export async function openEnrollment(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
+export async function openEnrollment(deps: FlowDeps, token: string): Promise<OpenEnrollment> {
   const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
   if (enrollment === undefined) throw refusal('enrollment_invalid')
   if (enrollment.kind === 'setup') {
@@ -43,27 +55,38 @@ export async function openEnrollment(deps: PeopleDeps, token: string): Promise<O
   if (enrollment.account_id === undefined) return { enrollment, user }
   const account = await deps.accounts.find(enrollment.account_id)
   const member = account?.members.find(({ user_id }) => user_id === user.id)
-  if (account === undefined || member?.state !== 'invited') throw refusal('enrollment_invalid')
-  return { enrollment, user, invitation: { account, member } }
+  if (account === undefined || member?.state !== (enrollment.recovery ? 'active' : 'invited'))
+    throw refusal('enrollment_invalid')
+  const recovery = enrollment.recovery ? await checkRecovery(deps, user, account) : undefined
+  return { enrollment, user, invitation: { account, member }, ...given({ recovery }) }
 }
 
-/** As `openEnrollment`, for a link that must allow enrolling a factor. @throws Refusal `enrollment_invalid` if it does not */
-export async function openForEnrolling(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
+/**
+ * As `openEnrollment`, for a link that must allow enrolling a factor.
+ * @throws Refusal `enrollment_invalid` if it does not, `enrollment_early` if it does not yet
+ */
+export async function openForEnrolling(deps: FlowDeps, token: string): Promise<OpenEnrollment> {
   const open = await openEnrollment(deps, token)
-  if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')
+  const now = deps.clock.now()
+  if (open.recovery !== undefined) refuseEarly(open.recovery, now)
+  if (!givesFactor(open.enrollment, open.user, now)) throw refusal('enrollment_invalid')
   return open
 }
 
 /**
  * Checks whether a person may enrol a factor by this link. The set-up link and a link issued by the operator always allow it.
  * An invitation to an account allows it only to a person who has not enrolled, and if it comes from an owner, only to a person
- * whom that same owner's invitation made: any owner may invite any address, and could otherwise take over its holder.
+ * whom that same owner's invitation made: any owner may invite any address, and could otherwise take over its holder. The same holds
+ * for a link of recovery, which works only while its offer is open at the person.
  */
 export function givesFactor(
-  { account_id, by_operator }: Pick<Enrollment, 'account_id' | 'by_operator'>,
-  user: Pick<User, 'enrolled_at' | 'invited_by_account'> | undefined,
+  { account_id, by_operator, recovery }: Pick<Enrollment, 'account_id' | 'by_operator' | 'recovery'>,
+  user: Pick<User, 'enrolled_at' | 'invited_by_account' | 'recovery' | 'factor_epoch'> | undefined,
+  now: Date,
 ): boolean {
   if (account_id === undefined || user === undefined) return true
+  if (recovery)
+    return user.invited_by_account === account_id && openRecovery(user, now)?.account_id === account_id
   return user.enrolled_at === null && (by_operator === true || user.invited_by_account === account_id)
 }
 
@@ -87,7 +110,7 @@ async function profileFor(
  * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
  */
 export async function startPasskeyEnrollment(
-  deps: PeopleDeps,
+  deps: FlowDeps,
   input: { token: string; email?: string | undefined; name?: string | undefined },
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
   const open = await openForEnrolling(deps, input.token)
@@ -140,7 +163,7 @@ export async function enrollWithPasskey(
  * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
  */
 export async function startTotpEnrollment(
-  deps: PeopleDeps,
+  deps: FlowDeps,
   input: { token: string; email?: string | undefined; name?: string | undefined },
 ): Promise<TotpSetUp> {
   const open = await openForEnrolling(deps, input.token)
@@ -188,49 +211,85 @@ interface NewOwner {
  * before it. The operator's link would let both pass, and is used up first. The person's earlier sessions and
  * notifications end: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
  * invitation to an account accepts it; should the service stop before that, the person signs in and accepts by the same link.
- * @param factor the factor to store, given what the person has, and its name in `Session.proven_by`
  * @throws Refusal `enrollment_invalid` when another enrolment was faster, even one by another set-up link
  */
 export async function finishEnrollment(
   deps: FlowDeps,
-  { enrollment, user }: OpenEnrollment,
+  open: OpenEnrollment,
   owner: NewOwner | undefined,
-  factor: { method: 'passkey' | 'totp'; by: string; change: (user: User) => UserChange },
+  factor: NewFactor,
   client: Client,
 ): Promise<EnrollmentGrant> {
+  const { enrollment, user } = open
   if (user !== undefined && enrollment.account_id === undefined)
     await useUp(deps, enrollment, user, client.address)
   const device = drawDevice(deps)
-  const plan = (person: User) => {
-    // Checked again on the version being changed: the person may have enrolled by another link in between.
-    if (user !== undefined && !(givesFactor(enrollment, person) && sameFactors(user, person)))
-      throw refusal('enrollment_invalid')
-    const replaced = user !== undefined && replaces(enrollment, person)
-    const before = replaced ? { ...person, ...NOTHING } : person
-    const more = { address: client.address }
-    const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
-    return {
-      fields: {
-        ...(replaced ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
-        ...factor.change(before),
-        devices: withDevice(before.devices, device.entry),
-        ...nextFactorEpoch(person),
-        ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
-      },
-      audit: [
-        personAudit(deps, 'user.enrolled', person, {
-          ...more,
-          detail: { method: factor.method, ...(person.enrolled_at === null ? {} : { again: true }) },
-        }),
-        personAudit(deps, added, person, more),
-      ],
-    }
-  }
+  const plan = planEnrolment(deps, open, factor, { client, device: device.entry })
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeFresh(deps.users, user.id, plan)
   await afterEnrolling(deps, enrollment, enrolled, client.address)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method, factor.by)), device: device.token }
+}
+
+/** The factor to store, given what the person has. */
+interface NewFactor {
+  method: 'passkey' | 'totp'
+  /** Its name in `Session.proven_by`. */
+  by: string
+  change: (user: User) => UserChange
+}
+
+/** Plans the write on the person. Where they replace somebody, or set up anew after a loss, every earlier factor goes with it. */
+function planEnrolment(
+  deps: FlowDeps,
+  { enrollment, user, invitation }: OpenEnrollment,
+  factor: NewFactor,
+  { client, device }: { client: Client; device: User['devices'][number] },
+) {
+  const { address } = client
+  return async (person: User): Promise<{ fields: UserChange; audit: User['audit'] }> => {
+    // Checked again on the version being changed: the person may have enrolled by another link in between.
+    const now = deps.clock.now()
+    if (user !== undefined && !(givesFactor(enrollment, person, now) && sameFactors(user, person)))
+      throw refusal('enrollment_invalid')
+    const replaced = user !== undefined && replaces(enrollment, person)
+    const lost = enrollment.recovery === true
+    const gone = { ...(lost || replaced ? NO_FACTORS : {}), ...(replaced ? { chat: [] } : {}) }
+    const before = { ...person, ...gone }
+    const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
+    const again = person.enrolled_at === null ? {} : { again: true }
+    return {
+      fields: {
+        ...gone,
+        ...(lost || replaced ? { totp: null, totp_pending: null, delegate: null } : {}),
+        ...(lost ? { recovery: null } : {}),
+        ...factor.change(before),
+        devices: withDevice(before.devices, device),
+        ...nextFactorEpoch(person),
+        ...(person.enrolled_at === null ? { enrolled_at: now } : {}),
+      },
+      audit: [
+        personAudit(deps, 'user.enrolled', person, { address, detail: { method: factor.method, ...again } }),
+        personAudit(deps, added, person, { address }),
+        ...(lost ? await auditOfLoss(deps, person, invitation, address) : []),
+      ],
+    }
+  }
+}
+
+/** Makes the entry for the account whose owner offered it, and those for a delegate whom a thief may have named. */
+async function auditOfLoss(
+  deps: FlowDeps,
+  person: User,
+  invitation: OpenEnrollment['invitation'],
+  address: string,
+): Promise<User['audit']> {
+  const ended = await withoutDelegate(deps, person, { address })
+  const actor = { kind: 'user', id: person.id, address } as const
+  const told =
+    invitation && memberAudit(deps, 'member.recovered', invitation.account, invitation.member, actor)
+  return [...(told === undefined ? [] : [told]), ...(ended?.audit ?? [])]
 }
 
 /**
@@ -255,7 +314,8 @@ async function afterEnrolling(
   if (kind === 'setup') return void (await deps.enrollments.consume(id))
   const actor = { kind: 'user', id: person.id, address } as const
   await endAllSessions(deps, person, actor, 'enrolled_again')
-  await removeAllDevices(deps, person, actor, 'enrolled_again')
+  // Their address still tells a person whose sign-in was taken over; nothing signs in by it.
+  await removeAllDevices(deps, person, actor, 'enrolled_again', { butMail: enrollment.recovery === true })
   if (replaces(enrollment, person)) await takeOver(deps, person, address)
   if (account_id !== undefined) await joinByEnrolling(deps, account_id, { userId: person.id, address })
 }
@@ -265,18 +325,25 @@ function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): b
   return account_id === undefined && !isVouchedFor(person)
 }
 
-/** Fields with which a person who enrols in place of another begins. */
-const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
+const NO_FACTORS = { passkeys: [], backup_codes: [], devices: [] } satisfies Partial<User>
 
 async function insertOwner(
   deps: PeopleDeps,
   owner: NewOwner | undefined,
-  plan: (person: User) => { fields: UserChange; audit: User['audit'] },
+  plan: ReturnType<typeof planEnrolment>,
 ): Promise<User> {
   if (owner === undefined) throw refusal('enrollment_invalid')
   const { user, account } = newPerson(deps, owner)
-  const { fields, audit } = plan(user)
-  const { totp, totp_pending: _p, delegate: _d, invited_by_account: _i, erasing: _e, ...plain } = fields
+  const { fields, audit } = await plan(user)
+  const {
+    totp,
+    totp_pending: _p,
+    delegate: _d,
+    invited_by_account: _i,
+    erasing: _e,
+    recovery: _r,
+    ...plain
+  } = fields
   const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
   // The account first: a person without an account would count as existing and end the set-up for good.
   await deps.accounts.insert(account)

@@ -122,6 +122,10 @@ export interface EnrollmentLink {
   ended: number
 }
 
+type LinkFacts = Pick<Enrollment, 'kind' | 'user_id' | 'account_id' | 'by_operator' | 'recovery'> & {
+  expires_at?: Date
+}
+
 const LIFETIME_MS = { invite: 7 * 86_400_000, setup: 86_400_000 } as const
 
 /** Issues a link on the operator's word that this person may enrol a factor. Every other open link of theirs ends. */
@@ -145,14 +149,24 @@ export function issueMemberLink(
   return issue(deps, { kind: 'invite', ...invited, ...mark }, end)
 }
 
+/** Issues the link of an offer at the person (`openRecovery`), which it takes to work. It ends the account's earlier ones to this person. */
+export function issueRecoveryLink(
+  deps: PeopleDeps,
+  member: { user_id: string; account_id: string },
+  expires_at: Date,
+): Promise<EnrollmentLink> {
+  const end = () => deps.enrollments.revokeOpen('invite', { ...member, by_operator: null })
+  return issue(deps, { kind: 'invite', ...member, recovery: true, expires_at }, end)
+}
+
 async function issue(
   deps: PeopleDeps,
-  facts: Pick<Enrollment, 'kind' | 'user_id' | 'account_id' | 'by_operator'>,
+  { expires_at: until, ...facts }: LinkFacts,
   endOthers: () => Promise<number>,
 ): Promise<EnrollmentLink> {
   const token = toBase64Url(deps.random.bytes(32))
   const created_at = deps.clock.now()
-  const expires_at = new Date(created_at.getTime() + LIFETIME_MS[facts.kind])
+  const expires_at = until ?? new Date(created_at.getTime() + LIFETIME_MS[facts.kind])
   const ended = await endOthers()
   await deps.enrollments.insert({
     id: drawId(deps, 'enr'),

@@ -1,8 +1,9 @@
 import type { Account, Member } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { User } from '../../domain/user.ts'
+import { openRecovery, refusedRecovery, type User } from '../../domain/user.ts'
 import type { Colleague } from '../../domain/views.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
@@ -11,7 +12,7 @@ import { type Proof, proveFactor } from '../people/step-up.ts'
 import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
 
 /** The person whom an operation on a member concerns, and the owner's fresh proof for it. */
-interface About {
+export interface About {
   userId: string
   proof: Proof | undefined
 }
@@ -24,9 +25,13 @@ export async function listMembers(deps: PeopleDeps, account: Account): Promise<C
   ])
   const byId = new Map(found.map((user) => [user.id, user]))
   const owner = byId.get(account.owner_id)
+  const now = deps.clock.now()
   const members = account.members.flatMap((member) => {
     const user = byId.get(member.user_id)
-    return user === undefined ? [] : [{ user, member }]
+    if (user === undefined) return []
+    const lasts = openRecovery(user, now) !== undefined || refusedRecovery(user, now)
+    const ours = lasts && user.recovery?.account_id === account.id
+    return [{ user, member, ...given({ recovery: ours ? user.recovery : undefined }) }]
   })
   return [...(owner === undefined ? [] : [{ user: owner }]), ...members]
 }
@@ -147,7 +152,7 @@ async function changeByOwner(
 }
 
 /** @throws Refusal `not_found` */
-function memberOf(account: Account | undefined, userId: string): Member {
+export function memberOf(account: Account | undefined, userId: string): Member {
   const member = account?.members.find(({ user_id }) => user_id === userId)
   if (member === undefined) throw refusal('not_found')
   return member

@@ -2,8 +2,9 @@ import { type Account, may, type Permission, roleIn } from '../../domain/account
 import type { AuditActor } from '../../domain/audit.ts'
 import { type Authenticators, narrower } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { User } from '../../domain/user.ts'
+import { openRecovery, type User } from '../../domain/user.ts'
 import type { Access, Memberships } from '../../domain/views.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import type { SignedIn } from './sessions.ts'
@@ -85,7 +86,11 @@ export async function membershipsOf(deps: PeopleDeps, person: User): Promise<Mem
         .map((member) => ({ account, member })),
     )
     .sort((a, b) => b.member.invited_at.getTime() - a.member.invited_at.getTime())
-  return { accounts: openTo(person, found), invitations: invitations.slice(0, MOST_INVITATIONS) }
+  const accounts = openTo(person, found)
+  const offer = openRecovery(person, deps.clock.now())
+  const account = accounts.find(({ account: { id } }) => id === offer?.account_id)?.account
+  const recovery = offer && account && { ...offer, account }
+  return { accounts, invitations: invitations.slice(0, MOST_INVITATIONS), ...given({ recovery }) }
 }
 
 /** Returns which authenticators the person's own account counts, when something is confirmed for that account. */

@@ -17,8 +17,8 @@ export interface StepUp {
   operation: (typeof STEP_UP_OPERATIONS)[number]
   /**
    * `passkey.remove`: the passkey's id. `chat.link`, `chat.channel`: the id of the one-time link. `key.change`: the key's
-   * id. `member.invite`: the e-mail address as sent, or the member's user id. `member.change`, `delegate.change`: the user id
-   * of the member or delegate.
+   * id. `member.invite`: the e-mail address as sent, or the member's user id. `member.change`, `member.recover`,
+   * `delegate.change`: the user id of the member or delegate.
    */
   target?: string
   /** A further rule for the confirming passkey: a policy is set with a passkey that satisfies that policy. */
@@ -90,6 +90,7 @@ const FOR_ACCOUNT: ReadonlySet<StepUp['operation']> = new Set([
   'key.change',
   'member.invite',
   'member.change',
+  'member.recover',
 ])
 
 /**
@@ -140,6 +141,7 @@ const TARGETED: ReadonlySet<StepUp['operation']> = new Set([
   'key.change',
   'member.invite',
   'member.change',
+  'member.recover',
   'delegate.change',
 ])
 
@@ -152,6 +154,7 @@ const GRAVE: ReadonlySet<StepUp['operation']> = new Set([
   'key.change',
   'member.invite',
   'member.change',
+  'member.recover',
   'delegate.change',
 ])
 

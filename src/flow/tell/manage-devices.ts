@@ -135,7 +135,7 @@ type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again' | 'reset'
 
 /**
  * Sends none of the person's browsers, nor their address, anything more: one of them may be an intruder's, and would outlive the
- * session it was registered with (T23).
+ * session it was registered with (T23). `butMail`: the address stays as it is.
  * @returns how many there were
  */
 export async function removeAllDevices(
@@ -143,10 +143,12 @@ export async function removeAllDevices(
   person: Pick<User, 'id'>,
   actor: AuditActor,
   reason: RemovalReason,
+  { butMail = false } = {},
 ): Promise<number> {
   const address = await deps.pushDevices.find(mailDeviceId(person.id))
   const unconfirmed = address?.state === 'unconfirmed' ? [address] : []
-  const devices = [...(await deps.pushDevices.activeOf([person.id])), ...unconfirmed]
+  const all = [...(await deps.pushDevices.activeOf([person.id])), ...unconfirmed]
+  const devices = butMail ? all.filter(({ kind }) => kind !== 'mail') : all
   for (const device of devices)
     await deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason, actor }))
   return devices.length

@@ -39,6 +39,10 @@ export const enrollmentAnswer = z
     account_id: idField('acc').optional(),
     account_name: z.string().optional().meta({ description: 'The account that asks the person to join.' }),
     role: memberRoleField.optional(),
+    opens_at: timeField.optional().meta({
+      description:
+        'Present if the link lets a member of the account set up their sign-in anew: from when on it works. All earlier factors then end.',
+    }),
     enrolled: z.boolean().meta({
       description: 'True: the link cannot enrol a factor; the person signs in to accept.',
     }),
@@ -50,11 +54,12 @@ interface OpenEnrollment {
   enrollment: { kind: 'setup' | 'invite'; expires_at: Date }
   user?: User
   invitation?: { account: Account; member: Member }
+  recovery?: { opens_at: Date }
 }
 
 /** Presents what a link is for. @param enrolls whether it gives a factor; if not, the name is what the inviter wrote */
 export function presentEnrollment(
-  { enrollment, user, invitation }: OpenEnrollment,
+  { enrollment, user, invitation, recovery }: OpenEnrollment,
   enrolls: boolean,
 ): Answer<typeof enrollmentAnswer> {
   const name = enrolls ? user?.name : invitation?.member.name
@@ -64,6 +69,7 @@ export function presentEnrollment(
     account_id: invitation?.account.id,
     account_name: invitation?.account.name,
     role: invitation?.member.role,
+    opens_at: recovery?.opens_at.toISOString(),
     enrolled: !enrolls,
   })
 }
@@ -74,7 +80,7 @@ const starting = {
   body: {
     schema: enrollmentOptionsBody,
   },
-  refusals: ['email_taken', 'enrollment_invalid'],
+  refusals: ['email_taken', 'enrollment_invalid', 'enrollment_early'],
 } as const
 
 export const enrollmentOperations = operations('Enrolment', {
@@ -110,6 +116,7 @@ export const enrollmentOperations = operations('Enrolment', {
       'passkey_exists',
       'email_taken',
       'enrollment_invalid',
+      'enrollment_early',
     ],
   },
   'post /api/v1/enrollment/totp/options': {
@@ -130,6 +137,6 @@ export const enrollmentOperations = operations('Enrolment', {
         headers: ['Set-Cookie'],
       },
     },
-    refusals: ['totp_refused', 'totp_not_started', 'email_taken', 'enrollment_invalid'],
+    refusals: ['totp_refused', 'totp_not_started', 'email_taken', 'enrollment_invalid', 'enrollment_early'],
   },
 })

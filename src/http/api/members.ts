@@ -9,6 +9,8 @@ import {
   idField,
   okAnswer,
   pageOf,
+  presentTimes,
+  recoveryTimes,
   roleField,
   timeField,
 } from './shared/fields.ts'
@@ -60,6 +62,13 @@ const memberAnswer = z
       .meta({ description: 'The models that count; absent for a person who is only invited.' }),
     invited_at: timeField.nullable(),
     joined_at: timeField.nullable(),
+    recovery: z
+      .strictObject({ ...recoveryTimes, refused: z.boolean() })
+      .optional()
+      .meta({
+        description:
+          'The person may set up their sign-in anew. `refused`: they said no, and cannot be offered it again until `expires_at`.',
+      }),
   })
   .meta({
     id: 'Member',
@@ -77,13 +86,20 @@ export const invitedAnswer = z.strictObject({ member: memberAnswer, link }).meta
 
 export const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
 
+export const recoveryAnswer = z
+  .strictObject({ link: link.extend({ opens_at: recoveryTimes.opens_at }) })
+  .meta({ id: 'MemberRecovery' })
+
 export const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
 
 /**
  * Presents a person of an account to its owner; without `member` the person is the owner. Of a person who has not accepted, it
  * shows only what the owner entered: more would reveal whether the service knew them before, and which receipts are theirs.
  */
-export function presentMember({ user, member }: Colleague, models: Models): Answer<typeof memberAnswer> {
+export function presentMember(
+  { user, member, recovery }: Colleague,
+  models: Models,
+): Answer<typeof memberAnswer> {
   const head = { user_id: user.id, email: user.email }
   const self = {
     ...presentSelf(user),
@@ -101,6 +117,9 @@ export function presentMember({ user, member }: Colleague, models: Models): Answ
     state: member.state,
     invited_at: member.invited_at.toISOString(),
     joined_at: member.joined_at?.toISOString() ?? null,
+    ...(recovery === undefined
+      ? {}
+      : { recovery: { ...presentTimes(recovery), refused: recovery.refused_at !== undefined } }),
   }
 }
 
@@ -161,6 +180,33 @@ export const memberOperations = operations('Members and policy', {
     body: proofOnly,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: [...PROOF_REFUSALS, 'not_found'],
+  },
+})
+
+export const recoveryOperations = operations('Members and policy', {
+  'post /api/v1/account/members/{id}/recovery': {
+    id: 'offerRecovery',
+    summary: 'Let a member who lost a device set up their sign-in anew',
+    description:
+      'Step-up `member.recover`, target: the user id. The person is told by every channel at once and can refuse; the link works 24 hours later, for 7 days from now on, and ends all their earlier factors. Called again meanwhile, it gives another link with the same times. Only for people whom this account invited, whom the operator has not confirmed, and who have no role, key or pending request outside of it.',
+    parameters: member,
+    body: proofOnly,
+    answers: { '201': { schema: recoveryAnswer, description: 'The link, shown only once.' } },
+    refusals: [...PROOF_REFUSALS, 'not_found', 'recovery_refused', 'recovery_declined'],
+  },
+  'post /api/v1/account/members/{id}/recovery/cancel': {
+    id: 'withdrawRecovery',
+    summary: 'Cancel the new set-up of a member',
+    parameters: member,
+    answers: { '200': { schema: okAnswer, description: 'The link no longer works.' } },
+    refusals: ['not_found'],
+  },
+  'post /api/v1/me/recovery/refuse': {
+    id: 'refuseRecovery',
+    summary: 'Refuse a new set-up of my sign-in',
+    description: 'Needs no proof. The owner cannot offer it again for 7 days from their offer on.',
+    answers: { '200': { schema: okAnswer, description: 'The link no longer works.' } },
+    refusals: ['not_found'],
   },
 })
 

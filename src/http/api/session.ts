@@ -9,6 +9,8 @@ import {
   okAnswer,
   pageOf,
   present,
+  presentTimes,
+  recoveryTimes,
   roleField,
   timeField,
 } from './shared/fields.ts'
@@ -89,6 +91,10 @@ export const currentSessionAnswer = z
         }),
       )
       .meta({ description: 'Accounts that ask the person to join, the latest first; at most fifty.' }),
+    recovery: z
+      .strictObject({ account_name: z.string(), ...recoveryTimes })
+      .optional()
+      .meta({ description: 'An owner lets the person set up their sign-in anew; they can refuse.' }),
   })
   .meta({ id: 'CurrentSession' })
 
@@ -145,9 +151,9 @@ export function presentSession(session: Session, currentId: string): Answer<type
 
 /** Presents the accounts that the signed-in person may look at, and their invitations. */
 export function presentMemberships(
-  { accounts, invitations }: Memberships,
+  { accounts, invitations, recovery }: Memberships,
   userId: string,
-): Pick<Answer<typeof currentSessionAnswer>, 'accounts' | 'invitations'> {
+): Pick<Answer<typeof currentSessionAnswer>, 'accounts' | 'invitations' | 'recovery'> {
   return {
     accounts: accounts.map(({ account, role }) => ({
       id: account.id,
@@ -161,6 +167,9 @@ export function presentMemberships(
       role: member.role,
       invited_at: member.invited_at.toISOString(),
     })),
+    ...(recovery === undefined
+      ? {}
+      : { recovery: { account_name: recovery.account.name, ...presentTimes(recovery) } }),
   }
 }
 

@@ -4,6 +4,7 @@ import { given } from '../../domain/given.ts'
 import { referencesIn } from '../../domain/request.ts'
 import { inviteMember } from '../../flow/joining/invite-member.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/joining/members.ts'
+import { offerRecovery, withdrawRecovery } from '../../flow/joining/recover-member.ts'
 import {
   changeApiKey,
   createApiKey,
@@ -53,10 +54,11 @@ import {
   newMemberBody,
   presentLink,
   presentMember,
+  type recoveryAnswer,
 } from '../api/members.ts'
 import { type overviewAnswer, overviewQuery, presentOverview } from '../api/overview.ts'
 import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
-import type { okAnswer } from '../api/shared/fields.ts'
+import { type okAnswer, presentTimes } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
@@ -92,6 +94,8 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.post('/members/:id/link', person, jsonBody, on(renewInvitationLink))
   router.patch('/members/:id', person, jsonBody, on(changeRole))
   router.post('/members/:id/remove', person, jsonBody, on(endMembership))
+  router.post('/members/:id/recovery', person, jsonBody, on(offerNewSetUp))
+  router.post('/members/:id/recovery/cancel', person, on(cancelNewSetUp))
   router.get('/policy', person, on(showPolicy))
   router.put('/policy', person, jsonBody, on(replacePolicy))
   // The callback signing secrets (interface, endpoint 7): its own for an API key, those of all live keys for a session. A request
@@ -243,6 +247,18 @@ const endMembership: Endpoint<typeof okAnswer, WithId> = async (deps, request, r
   const { proof } = parseInput(proofBody, request.body)
   const about = { userId: request.params.id, proof }
   await removeMember(deps, sessionOf(response), about, clientAddress(request))
+  response.json({ ok: true })
+}
+
+const offerNewSetUp: Endpoint<typeof recoveryAnswer, WithId> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const about = { userId: request.params.id, proof }
+  const link = await offerRecovery(deps, sessionOf(response), about, clientAddress(request))
+  response.status(201).json({ link: { ...presentLink(link), ...presentTimes(link) } })
+}
+
+const cancelNewSetUp: Endpoint<typeof okAnswer, WithId> = async (deps, request, response) => {
+  await withdrawRecovery(deps, sessionOf(response), request.params.id, clientAddress(request))
   response.json({ ok: true })
 }
 

@@ -3,6 +3,7 @@ import { given } from '../../domain/given.ts'
 import { mailDeviceId } from '../../domain/push.ts'
 import type { User } from '../../domain/user.ts'
 import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/joining/members.ts'
+import { refuseRecovery } from '../../flow/joining/recover-member.ts'
 import { delegateCandidates, delegateOf, removeDelegate, setDelegate } from '../../flow/people/delegates.ts'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
@@ -96,6 +97,7 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/invitations/:id/accept', person, jsonBody, on(joinAccount))
   router.post('/invitations/:id/decline', person, jsonBody, answerMembership(deps, declineInvitation))
   router.post('/memberships/:id/leave', person, jsonBody, answerMembership(deps, leaveAccount))
+  router.post('/recovery/refuse', person, on(refuseNewSetUp))
   // Browsers that show notifications.
   router.get('/push', person, on(listDevices))
   router.post('/push', person, jsonBody, on(addDevice))
@@ -217,6 +219,11 @@ function answerMembership(
     await answer(deps, request.params.id, who)
     response.json({ ok: true })
   }
+}
+
+const refuseNewSetUp: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  await refuseRecovery(deps, sessionOf(response).user, clientAddress(request))
+  response.json({ ok: true })
 }
 
 const listDevices: Endpoint<typeof pushDevicesAnswer> = async (deps, _request, response) => {

@@ -180,7 +180,7 @@ export function enrollmentRoutes(deps: HttpDeps): Router {
 const showEnrolment: Endpoint<typeof enrollmentAnswer> = async (deps, request, response) => {
   const { token } = parseInput(lookUpBody, request.body)
   const opened = await openEnrollment(deps, token)
-  response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
+  response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user, deps.clock.now())))
 }
 
 const enrolPasskeyOptions: Endpoint = async (deps, request, response) => {

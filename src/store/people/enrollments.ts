@@ -18,6 +18,8 @@ export interface Enrollment {
   account_id?: string
   /** The operator gave out this invitation to become a member, on the command line. */
   by_operator?: true
+  /** The person may set up their sign-in anew, as long as `openRecovery` finds the offer at the person. */
+  recovery?: true
   /** While the person enrols with codes: what they typed (set-up), and the seed they were shown. */
   pending?: EnrollmentPending
   /** Codes compared so far; after five the link is dead. */
@@ -44,6 +46,7 @@ const enrollmentSchema = new Schema<EnrollmentDocument>(
     user_id: String,
     account_id: String,
     by_operator: Boolean,
+    recovery: Boolean,
     pending: part,
     tries: number,
     expires_at: date,
@@ -64,8 +67,9 @@ const TRIES = 5
 const MAX_ATTEMPTS = 16
 
 /** What a link is for: setting up, or one person, by the operator or into one account; an owner's link does not end the operator's. */
-function placeOf({ kind, user_id, account_id, by_operator }: Omit<Enrollment, 'id'>): string {
-  return [kind, user_id, account_id, by_operator && 'operator'].filter(Boolean).join(':')
+function placeOf({ kind, user_id, account_id, by_operator, recovery }: Omit<Enrollment, 'id'>): string {
+  const place = [kind, user_id, account_id, by_operator && 'operator', recovery && 'recovery']
+  return place.filter(Boolean).join(':')
 }
 
 /** One-time links on mongoose. A used or replaced link is deleted. */

@@ -32,6 +32,7 @@ export const userSchema = new Schema<UserDocument>(
     totp_pending: part,
     backup_codes: { type: [String], required: true },
     devices: neededPart,
+    recovery: part,
     factor_epoch: Number,
     chat: neededPart,
     created_at: date,

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import { identityKey, type LinkedIdentity } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { Hearing } from '../../domain/hearing.ts'
-import type { Delegate, Passkey, Totp, User } from '../../domain/user.ts'
+import type { Delegate, Passkey, Recovery, Totp, User } from '../../domain/user.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { isDuplicateKey } from '../mongo/failures.ts'
 import { OLDEST_FIRST } from '../mongo/filters.ts'
@@ -46,6 +46,7 @@ export interface UserChange {
   totp_pending?: { sealed_seed: string; expires_at: Date; tries: number } | null
   backup_codes?: string[]
   devices?: { hash: string; created_at: Date }[]
+  recovery?: Recovery | null
   factor_epoch?: number
   chat?: LinkedIdentity[]
   enrolled_at?: Date

@@ -4,6 +4,7 @@ import { given } from '../../domain/given.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from '../mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { part, text } from '../mongo/fields.ts'
+import { UNEXPIRED } from '../mongo/filters.ts'
 import { shareCommands } from '../mongo/shared-commands.ts'
 import type { RequestDocument } from './request-schema.ts'
 
@@ -259,6 +260,12 @@ export function attentionReads(model: mongoose.Model<RequestDocument>) {
           .map(({ user_id, at }) => [`${user_id} ${batch?.id ?? _id}`, { user_id, at }] as const),
       )
       return [...new Map(answers).values()]
+    },
+    /** Checks whether a pending request of any other account names the person. */
+    async waitElsewhere(userId: string, accountId: string): Promise<boolean> {
+      const named = { 'requirement.approvers.user_id': userId, status: 'pending' as const, $expr: UNEXPIRED }
+      const filter = { ...named, account_id: mongoose.trusted({ $ne: accountId }) }
+      return (await model.findOne(filter, { _id: 1 }).lean()) !== null
     },
     /** Returns, of those of these requests that exist, whether they wait for this approver. */
     async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {

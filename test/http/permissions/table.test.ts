@@ -22,6 +22,8 @@ interface Row {
 const GONE = [404, 'not_found'] as const
 const NO_SESSION = [401, 'not_signed_in'] as const
 const NO_KEY = [401, 'invalid or missing API key'] as const
+/** The member has made a key of their own above. */
+const HAS_A_KEY = [409, 'recovery_refused'] as const
 const PROVE = [403, 'proof_required'] as const
 
 /** What keys, the internal token and nobody get where only people may. */
@@ -284,6 +286,8 @@ describe('keys, webhooks, policy, members, channels: the owner', () => {
       { method: 'PATCH', path: `${base}/members/:named`, json: { role: 'auditor' }, cells: ownerOnly(PROVE) },
       { method: 'POST', path: `${base}/members/:named/remove`, json: {}, cells: ownerOnly(PROVE) },
       { method: 'POST', path: `${base}/members/:invited/link`, json: {}, cells: ownerOnly(PROVE) },
+      { method: 'POST', path: `${base}/members/:named/recovery`, json: {}, cells: ownerOnly(HAS_A_KEY) },
+      { method: 'POST', path: `${base}/members/:named/recovery/cancel`, json: {}, cells: ownerOnly(GONE) },
       { method: 'GET', path: `${base}/channels`, shows: () => 'C0OFTHEOWNER', cells: eachTheirOwn() },
       {
         method: 'POST',

@@ -51,6 +51,16 @@ export const namesField = z.record(z.string(), z.string()).meta({
   example: { '9f2c4e6a8b0d1f35': 'Ana Pereira' },
 })
 
+/** The times of an owner's offer to set up sign-in anew. */
+export const recoveryTimes = {
+  opens_at: timeField.meta({ description: 'From then on the link works.' }),
+  expires_at: timeField,
+}
+
+export function presentTimes({ opens_at, expires_at }: { opens_at: Date; expires_at: Date }) {
+  return { opens_at: opens_at.toISOString(), expires_at: expires_at.toISOString() }
+}
+
 /** The role of a person in an account. */
 export const roleField = z.enum(['owner', 'approver', 'auditor'])
 
