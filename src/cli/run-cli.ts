@@ -340,9 +340,13 @@ function addEraseCommands(erase: Command): void {
 function addVerifyCommand(program: Command): void {
   answers<VerifyOptions>(
     program
-      .command('verify <receipt>')
-      .description('check a receipt (a file, or - for stdin) against a key set, without any store')
+      .command('verify <receipt...>')
+      .description(
+        'check a receipt or bundles (files, or - for stdin, a bundle on each line) against a key set, without any store',
+      )
       .requiredOption('--jwks <source>', 'pinned key set: a file, or an address, https: or http://localhost')
+      .option('--policy <file>', 'of a bundle: the log and witnesses that you trust (C2SP tlog-policy)')
+      .option('--expect-service <url>', 'of a bundle: refuse it unless this service asked')
       .option('--expect-request <req_id>', 'refuse the receipt of any other request')
       .option('--expect-action <text>', 'refuse it unless exactly this action was decided on')
       .option(
@@ -352,7 +356,7 @@ function addVerifyCommand(program: Command): void {
       .option('--expect-audience <text>', 'refuse it unless it is meant for this audience')
       .option('--expect-account <acc_id>', 'refuse it unless the caller belongs to this account')
       .option('--allow-sandbox', 'accept receipts of the sandbox, for tests'),
-    async (options, receipt) => (await load.verify()).runVerifyReceipt(receipt, options),
+    async (options, ...receipts) => (await load.verify()).runVerifyReceipt(receipts, options),
   )
 }
 

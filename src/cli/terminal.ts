@@ -117,8 +117,11 @@ export function oneLine(text: string): string {
   return visibleString(text).replace(/[\n\t]+/g, ' ')
 }
 
-/** Exit codes: success, failure, wrong usage; of a valid receipt: its content is not proven, or it records a rejection. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, unproven: 3, rejected: 4 } as const
+/**
+ * Exit codes: success, failure, wrong usage; of a valid receipt: its content is not proven, or it records a rejection; of a good
+ * bundle: less is proven than the policy asks for. That is 2 as well: neither says that something is wrong with what was checked.
+ */
+export const EXIT = { ok: 0, failed: 1, usage: 2, unmet: 2, unproven: 3, rejected: 4 } as const
 
 /** The failure of a command. The message says what to do; `code` is stable, for scripts. */
 export class CliError extends Error {

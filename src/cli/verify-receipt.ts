@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { parseUnambiguous } from '../domain/parse-json.ts'
 import { exactlyAs, type ReceiptPayload } from '../domain/receipt.ts'
 import { useWithinWords } from '../domain/request.ts'
@@ -12,10 +11,14 @@ import { unsignedFields, unsignedWords } from '../signing/unsigned-fields.ts'
 import { heldToIntent, type VerifiedReceipt, type VerifyResult } from '../signing/verify-core.ts'
 import { verifyReceiptJson } from '../signing/verify-node.ts'
 import { cautionsAbout, judgeTogether, type UnsignedVote } from '../signing/votes.ts'
-import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
+import { readAll, readInput, readTexts } from './read-input.ts'
+import { type CommandResult, EXIT, oneLine, usageError } from './terminal.ts'
+import { isBundle, readPolicy, verifyBundles, verifyOneBundle } from './verify-bundle.ts'
 
 export interface VerifyOptions {
   jwks: string
+  policy?: string
+  expectService?: string
   expectRequest?: string
   expectAction?: string
   expectContext?: string
@@ -25,24 +28,42 @@ export interface VerifyOptions {
 }
 
 /**
- * `countersign verify`: checks a receipt, and every vote next to it, against a pinned key set; needs no configuration and no
- * store.
+ * `countersign verify`: checks a receipt, and every vote next to it, or bundles, against a pinned key set; needs no configuration
+ * and no store.
  * @throws CliError (usage) when the receipt or the keys cannot be read: then there is no verdict
  */
-export async function runVerifyReceipt(path: string, options: VerifyOptions): Promise<CommandResult> {
-  const keys = await readKeys(options.jwks)
-  const receipt = parseUnambiguous(await readInput(path))
+export async function runVerifyReceipt(
+  paths: readonly string[],
+  options: VerifyOptions,
+): Promise<CommandResult> {
+  const trust = { keys: await readKeys(options.jwks), ...(await readPolicy(options.policy)) }
   const asked = {
     allowSandbox: options.allowSandbox ?? false,
     now: new Date(),
     ...(await expectation(options)),
+    audience: options.expectAudience,
+    account: options.expectAccount,
   }
-  const check = (json: unknown): VerifyResult => {
-    const alone = verifyReceiptJson(json, keys, asked)
-    return heldToIntent(alone, { audience: options.expectAudience, account: options.expectAccount })
-  }
-  const { result, shown, votes, unsigned } = judgeTogether(receipt, check)
+  const ofBundle = { ...asked, service: options.expectService }
+  const [path = '-'] = paths
+  const texts = readTexts(paths, isBundle)
+  const first = (await texts.next()).value
+  const second = (await texts.next()).value
+  if (first !== undefined && second !== undefined)
+    return verifyBundles(withFirst([first, second], texts), trust, ofBundle)
+  const text = first?.text ?? ''
+  if (isBundle(text)) return verifyOneBundle(text, trust, ofBundle)
+  if (options.policy !== undefined || options.expectService !== undefined)
+    throw usageError(`${path} is not a bundle; --policy and --expect-service are for bundles.`)
+  const check = (json: unknown): VerifyResult =>
+    heldToIntent(verifyReceiptJson(json, trust.keys, asked), asked)
+  const { result, shown, votes, unsigned } = judgeTogether(parseUnambiguous(text), check)
   return result.valid ? confirmed(result, shown, votes, unsigned) : refused(result)
+}
+
+async function* withFirst<T>(first: readonly T[], rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield* first
+  yield* rest
 }
 
 /** The request, action and context that the caller expects to be decided on; every vote is also checked against them. */
@@ -128,24 +149,7 @@ async function readKeys(source: string): Promise<VerificationKey[]> {
   }
 }
 
-/** The most that is read of an untrusted input; a whole `GET /approvals/:id` body or key set is far smaller. */
-const MAX_BYTES = 1_048_576
-
 const TIMEOUT_MS = 10_000
-
-/** Reads a file, or stdin for `-`. @throws CliError (usage) when it cannot be read or is larger than 1 MiB */
-async function readInput(path: string): Promise<string> {
-  const name = path === '-' ? 'stdin' : path
-  try {
-    return await readAll(path === '-' ? terminal().stdin : createReadStream(path), name)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error)
-      throw usageError(
-        `${name} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`,
-      )
-    throw error
-  }
-}
 
 /**
  * Fetches the key set at an address or, if that has no path, of the service there. Over http: only from this machine: a key set
@@ -181,22 +185,6 @@ async function fetchText(address: string): Promise<string> {
 /** Checks whether `text` is an address to fetch, rather than the name of a file. */
 function isAddress(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text)
-}
-
-async function readAll(stream: AsyncIterable<Uint8Array | string>, name: string): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of stream) {
-    const bytes = Buffer.from(chunk)
-    size += bytes.length
-    if (size > MAX_BYTES) throw usageError(`${name} is larger than 1 MiB.`)
-    chunks.push(bytes)
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-  } catch {
-    throw usageError(`${name} is not UTF-8 text.`)
-  }
 }
 
 function reasonOf(error: Error): string {

@@ -44,6 +44,11 @@ export const REFUSALS = {
   ],
   not_pending: [409, 'The request is no longer pending[; its status is {status}]. Nothing was changed.'],
   not_approved: [409, 'The request is not approved: its status is {status}. Do not proceed.'],
+  no_receipt: [409, 'Nothing is signed: the status of the request is {status}.'],
+  receipt_erased: [
+    410,
+    'The texts of this request were erased, so no bundle can prove them; `verify` still checks the receipt.',
+  ],
   already_consumed: [
     409,
     'This approval was used before; check what that use did before you request a new approval.',

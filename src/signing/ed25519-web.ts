@@ -1,6 +1,13 @@
 import { etc, hashes, Point, verifyAsync } from '@noble/ed25519'
 import { sameBytes } from './base64.ts'
 
+/** Verifies a strict signature: `signatureHolds`, or the server's faster `verifySignature`. */
+export type Ed25519 = (
+  publicKey: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array,
+) => boolean | Promise<boolean>
+
 /** Checks the types and lengths before any arithmetic, for every verifier here. */
 export function hasLengths(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (![publicKey, message, signature].every((bytes) => bytes instanceof Uint8Array)) return false

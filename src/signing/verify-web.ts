@@ -1,5 +1,5 @@
 import { toBase64Url } from './base64.ts'
-import { signatureHolds } from './ed25519-web.ts'
+import { type Ed25519, signatureHolds } from './ed25519-web.ts'
 import { JwksError, readJwks, thumbprintText } from './jwks.ts'
 import type { VerificationKey } from './key-record.ts'
 import { type CheckTrace, checkOfReading, type ReceiptCheck, type VerifyOptions } from './receipt-checks.ts'
@@ -35,10 +35,11 @@ export async function examineInput(
   input: ReceiptInput,
   keys: readonly VerificationKey[],
   options: VerifyOptions = {},
+  ed25519: Ed25519 = signatureHolds,
 ): Promise<Judgement> {
   const found = locateKey(input, keys)
   if (!('located' in found)) return stopped(found)
-  const genuine = await signatureHolds(found.key.publicKey, input.payload, input.signature)
+  const genuine = await ed25519(found.key.publicKey, input.payload, input.signature)
   const texts = hashedTexts(input, options)
   const digests = await Promise.all(texts.map(sha256Hex))
   const hashed = new Map(texts.map((text, index) => [text, digests[index] ?? '']))

@@ -24,6 +24,7 @@ describe('the verifier page', () => {
     ['signing/verify-core.ts', []],
     ['signing/jwks.ts', ['@noble/ed25519']],
     ['signing/verify-web.ts', ['@noble/ed25519']],
+    ['signing/verify-bundle.ts', ['@noble/ed25519']],
     ['signing/votes.ts', []],
     ['signing/log/tiles.ts', []],
     ['signing/log/checkpoint.ts', ['@noble/ed25519']],

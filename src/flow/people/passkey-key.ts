@@ -3,6 +3,7 @@ import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 import { toBase64Url } from '../../signing/base64.ts'
 import { verifySignature } from '../../signing/ed25519-node.ts'
 import { publicKeyProblem } from '../../signing/ed25519-web.ts'
+import { writeKey } from '../../signing/passkey-assertion.ts'
 import { CeremonyError } from './ceremony.ts'
 
 /** ES256, EdDSA and RS256: what authenticators really make. Nothing else is registered or verified (T35). */
@@ -22,6 +23,8 @@ const MIN_RSA_BYTES = 256
 /** A passkey's public key. */
 export interface PasskeyKey {
   algorithm: (typeof ALLOWED_ALGORITHMS)[number]
+  /** The key in the one spelling in which bundles have it, base64url; authenticators may have others. */
+  plain: string
   /** Strict: refuses a signature in any encoding other than the one that its standard prescribes. */
   verifies(message: Uint8Array, signature: Uint8Array): boolean
 }
@@ -39,8 +42,13 @@ export function readPasskeyKey(cose: Uint8Array): PasskeyKey {
     case -7:
       return platformVerifier(-7, p256Of(key))
     case -8: {
-      const point = ed25519Of(key)
-      return { algorithm: -8, verifies: (message, signature) => verifySignature(point, message, signature) }
+      const bytes = ed25519Of(key)
+      const plain = writeKey({ algorithm: -8, bytes })
+      return {
+        algorithm: -8,
+        plain,
+        verifies: (message, signature) => verifySignature(bytes, message, signature),
+      }
     }
     case -257:
       return platformVerifier(-257, rsaOf(key))
@@ -49,8 +57,12 @@ export function readPasskeyKey(cose: Uint8Array): PasskeyKey {
   }
 }
 
-function platformVerifier(algorithm: -7 | -257, key: KeyObject): PasskeyKey {
-  return { algorithm, verifies: (message, signature) => verify('sha256', message, key, signature) }
+function platformVerifier(
+  algorithm: -7 | -257,
+  { key, bytes }: { key: KeyObject; bytes: Uint8Array },
+): PasskeyKey {
+  const plain = writeKey({ algorithm, bytes })
+  return { algorithm, plain, verifies: (message, signature) => verify('sha256', message, key, signature) }
 }
 
 function decode(cose: Uint8Array): Map<unknown, unknown> {
@@ -73,22 +85,23 @@ function ed25519Of(key: Map<unknown, unknown>): Uint8Array {
   return x
 }
 
-function p256Of(key: Map<unknown, unknown>): KeyObject {
+function p256Of(key: Map<unknown, unknown>) {
   const [x, y] = [key.get(X), key.get(Y)]
   const sized = x instanceof Uint8Array && y instanceof Uint8Array && x.length === 32 && y.length === 32
   if (key.get(KTY) !== 2 || key.get(CRV) !== 1 || !sized)
     throw new CeremonyError('an ES256 key must be on P-256')
-  return platformKey({ kty: 'EC', crv: 'P-256', x: toBase64Url(x), y: toBase64Url(y) })
+  const jwk = { kty: 'EC', crv: 'P-256', x: toBase64Url(x), y: toBase64Url(y) }
+  return { key: platformKey(jwk), bytes: Uint8Array.from([...x, ...y]) }
 }
 
 /** Reads an RSA key without leading zeros (RFC 8230 §4), which would make a short modulus look long. */
-function rsaOf(key: Map<unknown, unknown>): KeyObject {
+function rsaOf(key: Map<unknown, unknown>) {
   const n = key.get(N)
   const e = key.get(E)
   const usual = e instanceof Uint8Array && Buffer.from(e).equals(Buffer.from([1, 0, 1]))
   if (key.get(KTY) !== 3 || !(n instanceof Uint8Array) || !isLong(n) || !usual)
     throw new CeremonyError('an RS256 key must have 2048 bits and the exponent 65537')
-  return platformKey({ kty: 'RSA', n: toBase64Url(n), e: toBase64Url(e) })
+  return { key: platformKey({ kty: 'RSA', n: toBase64Url(n), e: toBase64Url(e) }), bytes: n }
 }
 
 function isLong(modulus: Uint8Array): boolean {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BUNDLE_FORMAT, BUNDLE_TYPE, type Bundle } from '../../domain/bundle.ts'
 import { NO_RECEIPT, withoutReceipt } from '../../domain/receipt.ts'
 import { cautionAfter } from '../../domain/restore.ts'
 import type { Verdict } from '../../domain/views.ts'
@@ -16,7 +17,13 @@ import {
   statusField,
   timeField,
 } from './shared/fields.ts'
-import { operations } from './shared/operation.ts'
+import { idInPath, operations } from './shared/operation.ts'
+
+export const bundleQuery = z.object({
+  log: z.enum(['none'], { error: 'must be none' }).default('none').meta({
+    description: 'How far the decision must be in the log before the answer comes.',
+  }),
+})
 
 /** The signed payload, format 1 (interface, "Signed payload"). */
 const payloadAnswer = z
@@ -123,6 +130,48 @@ const jwksAnswer = z
     description: 'RFC 7517 key set. Old keys stay in it, so old receipts can always be verified.',
   })
 
+const base64url = z.string().regex(/^[A-Za-z0-9_-]+$/)
+
+const voteMembers = {
+  receipt: z
+    .strictObject({ did: idField('dec'), ts: z.int(), signature: signatureField, public_key_id: keyIdField })
+    .meta({ description: 'The rest of the signed payload follows from the intent and the kind of proof.' }),
+  intent: z.string().meta({ description: 'RFC 8785 text to which the `nonce` and the challenge commit.' }),
+  passkey: z
+    .strictObject({
+      key: base64url.meta({ description: 'COSE key.' }),
+      client_data: z.string().meta({ description: 'The exact text that was signed.' }),
+      authenticator_data: base64url,
+      signature: base64url,
+      batch: z.string().optional().meta({
+        description:
+          'One gesture decided several requests: the text that was the challenge, with the hash of this intent in it.',
+      }),
+    })
+    .optional()
+    .meta({ description: "The approver's own signature over the intent." }),
+  totp: z
+    .strictObject({ checked_by: z.literal('service') })
+    .optional()
+    .meta({ description: 'A code was checked by the service, and by nobody else.' }),
+}
+
+const bundleAnswer = z
+  .strictObject({
+    format: z.literal(BUNDLE_FORMAT),
+    ...voteMembers,
+    context: z.string().optional().meta({ description: 'RFC 8785 text of the context.' }),
+    votes: z.array(z.strictObject(voteMembers)).optional().meta({
+      description: 'The other signed votes, in the order in which they were cast; absent if there is none.',
+    }),
+  })
+  .meta({ id: 'ReceiptBundle', description: 'Everything that proves one decision, as RFC 8785 JSON.' })
+
+/** Presents a bundle. Its members are texts that were signed, so nothing is changed. */
+export function presentBundle({ log: _, ...bundle }: Bundle): Answer<typeof bundleAnswer> {
+  return bundle
+}
+
 /** Presents the verdict of a verification (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
@@ -174,6 +223,16 @@ export const receiptOperations = operations('Receipts', {
         description: 'There is no such request: `valid` is false, without `status`.',
       },
     },
+  },
+  'get /api/v1/approvals/{id}/receipt': {
+    id: 'getReceiptBundle',
+    summary: 'Get everything that proves the decision',
+    description:
+      'One file, `countersign.receipt.json`, which `countersign verify` checks without the service: the receipt, the intent, the context and the signature of the approver’s own passkey. Keep its bytes as they are.',
+    access: { by: ['key'], scope: 'approval:read' },
+    parameters: { path: idInPath('req', 'Request id.'), query: bundleQuery },
+    answers: { '200': { schema: bundleAnswer, description: 'The bundle.', type: BUNDLE_TYPE } },
+    refusals: ['not_found', 'no_receipt', 'receipt_erased'],
   },
   'get /.well-known/jwks.json': {
     id: 'getKeySet',

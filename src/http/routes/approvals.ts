@@ -1,10 +1,12 @@
 import { type ErrorRequestHandler, type Request, type Response, Router } from 'express'
 import { z } from 'zod'
+import { BUNDLE_TYPE } from '../../domain/bundle.ts'
 import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { readTraceparent } from '../../domain/trace-parent.ts'
 import type { Caller } from '../../flow/keys/authenticate-caller.ts'
+import { bundleReceipt } from '../../flow/requests/bundle-receipt.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
 import { createBatch, inPlace } from '../../flow/requests/create-batch.ts'
@@ -17,6 +19,7 @@ import {
 } from '../../flow/requests/verify-receipt.ts'
 import { waitForDecision } from '../../flow/requests/wait-for-decision.ts'
 import { remindApprovers } from '../../flow/tell/remind-approvers.ts'
+import { canonicalize } from '../../signing/canonical.ts'
 import { toJwks } from '../../signing/jwks.ts'
 import { presentRequest, type requestAnswer } from '../api/approval.ts'
 import {
@@ -32,7 +35,7 @@ import {
   waitQuery,
 } from '../api/approvals.ts'
 import { createBody, createManyBody, createQuery, presentMade } from '../api/approvals-create.ts'
-import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
+import { bundleQuery, presentBundle, presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -72,6 +75,7 @@ export function approvalRoutes(deps: HttpDeps): Router {
   router.get('/:id', reads, on(readApproval))
   router.get('/:id/wait', reads, on(awaitDecision))
   router.get('/:id/events', reads, on(streamApproval))
+  router.get('/:id/receipt', reads, on(showBundle))
   const acts = [authenticate(deps), limitByKey(deps, 'key')]
   router.post('/:id/remind', acts, on(remindOfApproval))
   router.post('/:id/cancel', acts, requireScope('approval:create'), on(cancelApproval))
@@ -216,6 +220,13 @@ async function waitInSlot(
   } finally {
     giveBack()
   }
+}
+
+/** The bytes are the bundle: verifiers accept no other spelling of it. */
+const showBundle: Endpoint<z.ZodString, WithId> = async (deps, request, response) => {
+  parseInput(bundleQuery, request.query)
+  const bundle = await bundleReceipt(deps, callerOf(response), request.params.id)
+  response.type(BUNDLE_TYPE).send(canonicalize(presentBundle(bundle)))
 }
 
 const remindOfApproval: Endpoint<typeof reminderAnswer, WithId> = async (deps, request, response) => {

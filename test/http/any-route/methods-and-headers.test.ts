@@ -24,6 +24,7 @@ describe('methods', () => {
     ['PUT', '/api/v1/approvals/:id'],
     ['DELETE', '/api/v1/approvals/:id'],
     ['POST', '/api/v1/approvals/:id/verify'],
+    ['POST', '/api/v1/approvals/:id/receipt'],
     ['GET', '/api/v1/approvals/:id/remind'],
     ['POST', '/api/v1/approvals/:id/wait'],
     ['PUT', '/api/v1/account/webhook-secret'],

@@ -18,6 +18,7 @@ const ROUTES: [string, string, Scope | 'none', number][] = [
   ['GET', '/api/v1/approvals/:id', 'approval:read', 200],
   ['GET', '/api/v1/approvals/:id/wait?timeout=1', 'approval:read', 200],
   ['GET', '/api/v1/approvals/:id/verify', 'none', 200],
+  ['GET', '/api/v1/approvals/:id/receipt', 'approval:read', 200],
   ['GET', '/api/v1/account/webhook-secret', 'none', 200],
 ]
 const SETS: Scope[][] = [
@@ -35,7 +36,7 @@ describe('T57: scope × route × type of key', () => {
       const id = await caller.createdId({ ...(sandbox && { sandbox_auto_decide_seconds: 0 }) })
       await stored(service, 'api_keys').updateOne({ _id: caller.keyId }, { $set: { scopes } })
       for (const [method, path, scope, status] of ROUTES) {
-        if (path.includes('wait') && !sandbox) continue
+        if (/wait|receipt/.test(path) && !sandbox) continue
         const json = method === 'POST' ? { action: 'x' } : undefined
         const answer = await caller.send(path.replace(':id', id), { method, ...(json && { json }) })
         const allowed = scope === 'none' || scopes.includes(scope)

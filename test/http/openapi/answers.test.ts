@@ -132,6 +132,8 @@ describe('the answers of the service are those of the document', () => {
     expect(read).toMatchObject({ status: 'approved', sandbox: true, decision: { method: 'sandbox' } })
     const verdict = await sandbox.get(`/api/v1/approvals/${id}/verify`)
     documented('get', '/api/v1/approvals/{id}/verify', 200, verdict)
+    const bundle = await sandbox.get(`/api/v1/approvals/${id}/receipt`)
+    documented('get', '/api/v1/approvals/{id}/receipt', 200, bundle)
     const unknown = await sandbox.get(`/api/v1/approvals/req_${'0'.repeat(26)}/verify`)
     documented('get', '/api/v1/approvals/{id}/verify', 404, unknown)
   })

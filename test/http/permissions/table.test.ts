@@ -151,6 +151,7 @@ describe("create, read, remind, wait, cancel, consume: the key's own requests; t
       { method: 'GET', path: `${request}/wait?timeout=1`, cells: keyOnly('yes') },
       { method: 'POST', path: `${request}/cancel`, cells: keyOnly() },
       { method: 'GET', path: '/api/v1/approvals/:approved/events', cells: keyOnly('yes') },
+      { method: 'GET', path: '/api/v1/approvals/:approved/receipt', cells: keyOnly('yes') },
       { method: 'POST', path: '/api/v1/approvals/:approved/consume', cells: keyOnly() },
       {
         method: 'GET',

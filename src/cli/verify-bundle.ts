@@ -1,0 +1,152 @@
+import { given } from '../domain/given.ts'
+import { parseJson } from '../domain/parse-json.ts'
+import { verifySignature } from '../signing/ed25519-node.ts'
+import { PolicyError, parsePolicy } from '../signing/log/policy.ts'
+import {
+  type BundleCheck,
+  type BundleOptions,
+  type BundleVerdict,
+  type ProvenVote,
+  type Trust,
+  verifyBundle,
+} from '../signing/verify-bundle.ts'
+import { type NamedText, readInput } from './read-input.ts'
+import { type CommandResult, EXIT, oneLine, usageError } from './terminal.ts'
+
+/** Checks whether a text is meant to be a bundle, broken or of a later version, so that it is not judged as anything else. */
+export function isBundle(text: string): boolean {
+  const json = parseJson(text)
+  if (json === undefined) return /"format":"countersign\.receipt\//.test(text)
+  return /^countersign\.receipt\//.test(String(Object(json).format))
+}
+
+/** Reads `trust.policy` (C2SP tlog-policy). @throws CliError (usage) */
+export async function readPolicy(path: string | undefined): Promise<Pick<Trust, 'policy'>> {
+  if (path === undefined) return {}
+  const text = await readInput(path)
+  try {
+    return { policy: await parsePolicy(text) }
+  } catch (error) {
+    if (error instanceof PolicyError) throw usageError(oneLine(`${path} cannot be used: ${error.message}.`))
+    throw error
+  }
+}
+
+/** Verifies one bundle, and says what each check found. */
+export async function verifyOneBundle(
+  text: string,
+  trust: Trust,
+  options: BundleOptions,
+): Promise<CommandResult> {
+  const found = await verifyBundle(text, trust, options, verifySignature)
+  return { ...outcomeOf(found), value: jsonOf(found), text: describe(found) }
+}
+
+/** Verifies many bundles, one after the other, and says one line of each. The exit code is that of the worst. */
+export async function verifyBundles(
+  bundles: AsyncIterable<NamedText>,
+  trust: Trust,
+  options: BundleOptions,
+): Promise<CommandResult> {
+  const counts = { good: 0, unmet: 0, bad: 0 }
+  const rows: object[] = []
+  const lines: string[] = []
+  for await (const { name, text } of bundles) {
+    const found = await verifyBundle(text, trust, options, verifySignature)
+    counts[found.verdict] += 1
+    const { payload } = found.votes.at(-1)?.receipt ?? {}
+    rows.push({ name, ...jsonOf(found) })
+    if (found.verdict !== 'good') lines.push(`${found.verdict.padEnd(5)}  ${oneLine(name)}  ${found.message}`)
+    else lines.push(`good   ${oneLine(name)}  ${payload?.rid} ${payload?.decision}`)
+  }
+  const said = `${counts.good} good, ${counts.unmet} good but less than the policy asks for, ${counts.bad} bad`
+  return {
+    ...(counts.bad > 0 ? BAD(said) : counts.unmet > 0 ? UNMET(said) : {}),
+    rows: true,
+    value: rows,
+    text: [...lines, said].join('\n'),
+  }
+}
+
+const BAD = (message: string) => ({ failure: { error: 'bundle_bad', message } })
+const UNMET = (message: string) => ({ failure: { error: 'policy_not_met', message }, exitCode: EXIT.unmet })
+
+/** Of one bundle: a rejection fails too, so that `countersign verify … && act` does not act. */
+function outcomeOf({ verdict, code, message = '', votes }: BundleVerdict): Partial<CommandResult> {
+  if (verdict === 'bad') return { failure: { error: code ?? 'bundle_bad', message } }
+  if (verdict === 'unmet') return UNMET(message)
+  if (votes.at(-1)?.receipt.payload.decision !== 'rejected') return {}
+  return {
+    failure: { error: 'receipt_of_rejection', message: 'The bundle is good: the request was rejected.' },
+    exitCode: EXIT.rejected,
+  }
+}
+
+function jsonOf({ verdict, checks, message, code, votes, service, log }: BundleVerdict) {
+  const closing = verdict === 'bad' ? undefined : votes.at(-1)
+  return {
+    verdict,
+    checks: Object.fromEntries(checks.map(({ check, outcome }) => [check, outcome])),
+    ...given({ error: code, message, service: verdict === 'bad' ? undefined : service, log }),
+    ...(closing && {
+      payload: closing.receipt.payload,
+      proof: closing.proof,
+      ...closing.receipt.stated,
+      votes: votes.map(({ proof, receipt }) => ({ payload: receipt.payload, proof })),
+    }),
+  }
+}
+
+const WORDS: Record<BundleCheck, string> = {
+  shape: 'has the form of a bundle, byte for byte',
+  receipt: 'is signed by a pinned key of the service',
+  intent: 'is about this intent',
+  context: 'is about this context',
+  expected: 'is what was expected',
+  challenge: 'the passkey signed this very intent',
+  origin: 'the passkey was used on the page of the service',
+  rp_id: 'the passkey is one for this service',
+  presence: 'the authenticator verified a person',
+  assertion: 'the signature of the passkey holds',
+  votes: 'has the votes that its intent requires',
+  inclusion: 'is in the tree of the log',
+  checkpoint: 'the log signed that tree',
+  witnesses: 'enough witnesses have seen that tree',
+}
+
+function describe({ verdict, checks, message, votes, service, log }: BundleVerdict): string {
+  const ran = checks.map(
+    ({ check, outcome }) => `  ${outcome.padEnd(6)}  ${check.padEnd(10)}  ${WORDS[check]}`,
+  )
+  const closing = votes.at(-1)
+  if (verdict === 'bad' || closing === undefined) return [`BAD: ${message}`, ...ran].join('\n')
+  const { payload, stated } = closing.receipt
+  const lines: [string, string | undefined][] = [
+    ['Request', payload.rid],
+    ['Decision', `${payload.decision} at ${new Date(payload.ts * 1000).toISOString().replace('.000Z', 'Z')}`],
+    ['Service', service],
+    ['Caller', stated && `${stated.requester.name} (${stated.requester.key} of ${stated.requester.account})`],
+    ['Meant for', stated?.audience],
+    ...votes.map((vote): [string, string] => ['Vote', voteWords(vote)]),
+    ['Log', log && `entry ${log.index} of ${log.size} in ${log.origin}`],
+    ...(log?.witnesses ?? []).map(({ name, time }): [string, string] => [
+      'Witness',
+      `${name}${time === undefined ? '' : ` at ${new Date(time * 1000).toISOString().replace('.000Z', 'Z')}`}`,
+    ]),
+  ]
+  const head =
+    verdict === 'good' ? `GOOD: the request was ${payload.decision}.` : `POLICY NOT MET: ${message}`
+  const shown = lines.flatMap(([name, value]) =>
+    value === undefined ? [] : [`  ${name.padEnd(9)}  ${oneLine(value)}`],
+  )
+  return [head, ...shown, ...ran].join('\n')
+}
+
+function voteWords({ receipt: { payload, delegate }, proof }: ProvenVote): string {
+  const by = delegate === undefined ? payload.approver : `${delegate} for ${payload.approver}`
+  const how =
+    proof === 'passkey'
+      ? 'by a passkey’s own signature'
+      : `by ${payload.method === 'sandbox' ? 'the sandbox; no person decided' : 'a code, which rests on the service alone'}`
+  return `${payload.decision} by ${by}, ${how}`
+}

@@ -1,0 +1,289 @@
+import type { Bundle, BundledVote, LogPlace } from '../domain/bundle.ts'
+import { given } from '../domain/given.ts'
+import { fromBase64Url } from './base64.ts'
+import { readBundle, receiptOf, subjectText } from './bundle.ts'
+import { parseCanonical } from './canonical.ts'
+import { type Ed25519, signatureHolds } from './ed25519-web.ts'
+import type { VerificationKey } from './key-record.ts'
+import { parseCheckpointText, parseProof } from './log/checkpoint.ts'
+import { hashOnWeb, inclusionHolds, leafHash } from './log/merkle.ts'
+import { NoteError, parseNote, verifyNote } from './log/note.ts'
+import { quorumMet, type TrustPolicy } from './log/policy.ts'
+import { ASSERTION_CHECKS, failedCheck, sha256 } from './passkey-assertion.ts'
+import type { ReceiptCheck, VerifyOptions } from './receipt-checks.ts'
+import { ReceiptError, refuse } from './receipt-error.ts'
+import { parseReceiptInput } from './receipt-input.ts'
+import { heldToIntent, type VerifiedReceipt } from './verify-core.ts'
+import { examineInput } from './verify-web.ts'
+import { problemOfVotes } from './votes.ts'
+
+/** The checks of a bundle, in order: the first that fails ends the verification. */
+const BUNDLE_CHECKS = [
+  ...(['shape', 'receipt', 'intent', 'context', 'expected'] as const),
+  ...ASSERTION_CHECKS,
+  ...(['votes', 'inclusion', 'checkpoint', 'witnesses'] as const),
+]
+export type BundleCheck = (typeof BUNDLE_CHECKS)[number]
+
+/** What a verifier trusts beforehand; none of it comes with a bundle. */
+export interface Trust {
+  keys: readonly VerificationKey[]
+  /** Without it the log is not checked further than that the decision is in the tree that the proof names. */
+  policy?: TrustPolicy | undefined
+}
+
+export interface BundleOptions extends VerifyOptions {
+  audience?: string | undefined
+  account?: string | undefined
+  /** The BASE_URL of the service that must have asked. */
+  service?: string | undefined
+}
+
+/** One vote that holds. */
+export interface ProvenVote {
+  receipt: VerifiedReceipt
+  /** `passkey`: by the person's own signature. `service`: nothing but the service's word says that a person was there. */
+  proof: 'passkey' | 'service'
+}
+
+/** The place in the log, as far as it was checked. */
+interface ProvenPlace {
+  origin: string
+  index: number
+  size: number
+  /** Those of the policy, with the time of each cosignature in Unix seconds. */
+  witnesses: { name: string; time?: number }[]
+}
+
+/** `unmet`: all that is there holds, but less is there than the policy asks for. */
+export interface BundleVerdict {
+  verdict: 'good' | 'unmet' | 'bad'
+  /** Every check that was made, in order. `absent`: there was nothing of that kind to check. */
+  checks: { check: BundleCheck; outcome: 'passed' | 'absent' | 'unmet' | 'failed' }[]
+  /** Why it is not good. */
+  message?: string
+  code?: string
+  /** In the order of the votes, the closing one last; all of them hold, unless the bundle is bad. */
+  votes: ProvenVote[]
+  service?: string
+  log?: ProvenPlace
+}
+
+/** A check failed; `code` is that of the receipt's own checks. */
+class Broken extends Error {
+  readonly check: BundleCheck
+  readonly code: string
+
+  constructor(check: BundleCheck, message: string, code = `bundle_${check}`) {
+    super(message)
+    this.check = check
+    this.code = code
+  }
+}
+
+/**
+ * Verifies a bundle without the service, on any platform with WebCrypto. No content of it makes the promise reject.
+ * @param json the text, byte for byte, or what was parsed of it
+ * @param ed25519 the server has a faster one
+ */
+export async function verifyBundle(
+  json: unknown,
+  trust: Trust,
+  options: BundleOptions = {},
+  ed25519: Ed25519 = signatureHolds,
+): Promise<BundleVerdict> {
+  const done = new Map<BundleCheck, 'passed' | 'absent' | 'unmet' | 'failed'>()
+  const found: Pick<BundleVerdict, 'votes' | 'service' | 'log' | 'message' | 'code'> = { votes: [] }
+  let verdict: BundleVerdict['verdict'] = 'good'
+  try {
+    const bundle = readBundle(json)
+    if (typeof bundle === 'string') throw new Broken('shape', bundle)
+    done.set('shape', 'passed')
+    for (const vote of [...(bundle.votes ?? []), bundle])
+      found.votes.push(await provenVote(vote, bundle, { trust, options, ed25519, done }))
+    const receipts = found.votes.map(({ receipt }) => receipt)
+    const problem = problemOfVotes(receipts.at(-1), receipts, [])
+    if (problem !== undefined) throw new Broken('votes', problem)
+    done.set('votes', 'passed')
+    found.service = String(intentOf(bundle).aud)
+    const { place, unmet } = await provenPlace(bundle, { trust, ed25519, done })
+    Object.assign(found, given({ log: place, message: unmet }))
+    if (unmet !== undefined) verdict = 'unmet'
+  } catch (error) {
+    if (!(error instanceof Broken)) throw error
+    verdict = 'bad'
+    done.set(error.check, 'failed')
+    Object.assign(found, { message: error.message, code: error.code })
+  }
+  const checks = BUNDLE_CHECKS.flatMap((check) => {
+    const outcome = done.get(check)
+    return outcome === undefined ? [] : [{ check, outcome }]
+  })
+  return { verdict, checks, ...found }
+}
+
+interface Doing {
+  trust: Trust
+  ed25519: Ed25519
+  done: Map<BundleCheck, 'passed' | 'absent' | 'unmet' | 'failed'>
+}
+
+async function provenVote(
+  vote: BundledVote,
+  { context }: Bundle,
+  doing: Doing & { options: BundleOptions },
+): Promise<ProvenVote> {
+  const { done, options } = doing
+  const receipt = await provenReceipt(vote, context, doing)
+  done.set('receipt', 'passed')
+  done.set('intent', 'passed')
+  done.set('context', context === undefined ? 'absent' : 'passed')
+  const expects = [options.expected, options.audience, options.account, options.service]
+  const content = Object.values(options.expectedContent ?? {})
+  const isHeld = [...expects, ...content].some((one) => one !== undefined)
+  done.set('expected', isHeld ? 'passed' : 'absent')
+  if (vote.passkey === undefined) return { receipt, proof: 'service' }
+  const origin = String(intentOf(vote).aud)
+  const challenge = await sha256(utf8(vote.passkey.batch ?? vote.intent))
+  const inBatch = vote.passkey.batch === undefined || (await listsIntent(vote.passkey.batch, vote, receipt))
+  const failed = inBatch ? await failedCheck(vote.passkey, { challenge, origin }, doing.ed25519) : 'challenge'
+  const until = failed === undefined ? ASSERTION_CHECKS.length : ASSERTION_CHECKS.indexOf(failed)
+  for (const check of ASSERTION_CHECKS.slice(0, until)) done.set(check, 'passed')
+  if (failed !== undefined) throw new Broken(failed, ASSERTION_WORDS[failed])
+  return { receipt, proof: 'passkey' }
+}
+
+const ASSERTION_WORDS = {
+  challenge: 'The passkey signed something other than this intent.',
+  origin: 'The passkey was used on a page of another origin, or in a frame.',
+  rp_id: 'The passkey is registered for another service.',
+  presence: 'The authenticator did not verify a person.',
+  assertion: 'The signature of the passkey does not hold.',
+} as const
+
+async function provenReceipt(
+  vote: BundledVote,
+  context: string | undefined,
+  { trust, options, ed25519 }: Doing & { options: BundleOptions },
+): Promise<VerifiedReceipt> {
+  const receipt = await receiptOf(vote, sha256Hex)
+  if (receipt === undefined) throw new Broken('intent', 'The intent is not the statement of a decision.')
+  const { intent } = vote
+  try {
+    const whole = { ...parseReceiptInput(receipt), intent, ...given({ context }) }
+    const { result: alone, failed } = await examineInput(whole, trust.keys, options, ed25519)
+    if (!alone.valid) throw new Broken(CHECK_OF[failed ?? 'form'] ?? 'receipt', alone.message, alone.code)
+    const result = heldToIntent(alone, options)
+    if (!result.valid || result.unproven)
+      throw new Broken('expected', refuse('receipt_unexpected').message, 'receipt_unexpected')
+    if (options.service !== undefined && intentOf({ intent }).aud !== options.service)
+      throw new Broken('expected', 'Another service asked for this decision.', 'receipt_unexpected')
+    return result
+  } catch (error) {
+    if (error instanceof ReceiptError) throw new Broken('receipt', error.message, error.code)
+    throw error
+  }
+}
+
+/** The bundle's check to which a check of the receipt belongs; any other belongs to `receipt`. */
+const CHECK_OF: Partial<Record<ReceiptCheck, BundleCheck>> = {
+  intent: 'intent',
+  action: 'expected',
+  context: 'context',
+  expected: 'expected',
+}
+
+/** Checks that the gesture's statement is of this person and service, and lists this intent. */
+async function listsIntent(
+  batch: string,
+  { intent }: BundledVote,
+  { payload, delegate }: VerifiedReceipt,
+): Promise<boolean> {
+  const { typ, aud, approver, items } = Object(parseCanonical(batch))
+  const { rid, decision } = payload
+  const hash = await sha256Hex(intent)
+  const own = Array.isArray(items) ? items.filter((item) => Object(item).rid === rid) : []
+  const isListed = own.length === 1 && own[0].intent_sha256 === hash && own[0].decision === decision
+  const isTheirs = approver === (delegate ?? payload.approver) && aud === intentOf({ intent }).aud
+  return typ === 'human-approval/batch/v1' && isTheirs && isListed
+}
+
+function intentOf({ intent }: Pick<BundledVote, 'intent'>): { aud?: unknown } {
+  return Object(parseCanonical(intent))
+}
+
+/** @returns the place, and what is missing for the policy; neither without a policy and a proof */
+async function provenPlace(
+  bundle: Bundle,
+  { trust: { policy }, ed25519, done }: Doing,
+): Promise<{ place?: ProvenPlace; unmet?: string }> {
+  if (bundle.log === undefined) {
+    if (policy === undefined) return {}
+    done.set('inclusion', 'unmet')
+    return { unmet: 'The bundle has no place in a log. Get it again with log=logged, or log=witnessed.' }
+  }
+  try {
+    const { index, size, origin, note } = await includedIn(bundle, bundle.log)
+    done.set('inclusion', 'passed')
+    const place = { origin, index, size, witnesses: [] }
+    if (policy === undefined) return { place }
+    const log = policy.logs.find(({ key }) => key.name === origin)
+    if (log === undefined) {
+      done.set('checkpoint', 'unmet')
+      return { place, unmet: 'The policy does not trust the log that the proof is from.' }
+    }
+    const signed = await verifyNote(
+      note,
+      [log, ...policy.witnesses.values()].map(({ key }) => key),
+      ed25519,
+    )
+    if (!signed.some(({ key }) => key === log.key)) throw new NoteError('the log did not sign it')
+    done.set('checkpoint', 'passed')
+    const cosigned = signed.filter(({ key }) => key !== log.key)
+    const met = quorumMet(
+      policy,
+      cosigned.map(({ key }) => key),
+    )
+    done.set('witnesses', met ? 'passed' : 'unmet')
+    const witnesses = cosigned.map(({ key: { name }, time }) => ({ name, ...given({ time }) }))
+    const unmet = met ? undefined : 'Fewer witnesses have seen the log than the policy asks for.'
+    return { place: { ...place, witnesses }, ...given({ unmet }) }
+  } catch (error) {
+    if (!(error instanceof NoteError)) throw error
+    const check = done.has('inclusion') ? 'checkpoint' : 'inclusion'
+    throw new Broken(check, `The proof of the log does not hold: ${error.message}.`)
+  }
+}
+
+/** Checks that the leaf of these receipts is in the tree of the checkpoint. @throws NoteError */
+async function includedIn(bundle: Bundle, { record, proof }: LogPlace) {
+  const { index, path, checkpoint, extra } = parseProof(proof)
+  const note = parseNote(checkpoint)
+  const tree = parseCheckpointText(note.text)
+  const votes = [...(bundle.votes ?? []), bundle]
+  const receipts = await Promise.all(votes.map((vote) => receiptOf(vote, sha256Hex)))
+  const subject = subjectText(receipts.flatMap((receipt) => receipt ?? []))
+  const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(subject))))
+  const leaf = await hashOnWeb(leafHash(entry))
+  if (extra !== undefined || !(await hashOnWeb(inclusionHolds(leaf, index, tree, path))))
+    throw new NoteError('the decision is not in the tree of its checkpoint')
+  return { index, size: tree.size, origin: tree.origin, note }
+}
+
+function hashIn(text: string): Uint8Array {
+  try {
+    const bytes = fromBase64Url(text)
+    if (bytes.length === 32) return bytes
+  } catch {
+    // Said below.
+  }
+  throw new NoteError('the record is not a hash')
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text)
+}
+
+async function sha256Hex(text: string): Promise<string> {
+  return Array.from(await sha256(utf8(text)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toJwks } from '../../src/signing/jwks.ts'
+import { testKey } from '../signing/fixtures.ts'
+import { type MadeBundle, makeBundle } from '../support/bundles.ts'
+import { cli } from '../support/cli.ts'
+
+const NOWHERE = { DATA_DIR: '/proc/none', MONGODB_URI: 'mongodb://127.0.0.1:1', PORT: 'not a port' }
+
+let folder: string
+let made: MadeBundle
+let rejected: MadeBundle
+let unwitnessed: MadeBundle
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'countersign-bundle-'))
+  made = await makeBundle()
+  rejected = await makeBundle({ decision: 'rejected' })
+  unwitnessed = await makeBundle({ witnesses: 0, method: 'totp' })
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function file(name: string, content: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+/** Runs the command on files, or on stdin for `-`, with the policy that wants one witness. */
+function verify(
+  paths: string[],
+  more: string[] = ['--policy', file('trust.policy', made.policy)],
+  stdin?: string,
+) {
+  const jwks = file('jwks.json', JSON.stringify(toJwks([testKey('decision')])))
+  const on = { env: NOWHERE, ...(stdin === undefined ? {} : { stdin }) }
+  return cli(['verify', ...paths, '--jwks', jwks, ...more], on)
+}
+
+const tampered = (text: string) => text.replace('4.2.0 to production', '4.2.1 to production')
+
+describe('countersign verify of a bundle', () => {
+  it('names each check, in order, and ends with 0 for a good one', async () => {
+    const run = await verify([file('good.json', `${made.text}\n`)])
+    expect([run.code, run.stderr]).toEqual([0, ''])
+    const lines = run.stdout.split('\n')
+    expect(lines[0]).toBe('GOOD: the request was approved.')
+    expect(run.stdout).toContain('Vote       approved by 9f2c4e6a8b0d1f35, by a passkey’s own signature\n')
+    expect(run.stdout).toContain(
+      'Log        entry 333333 of 1000000 in approvals.example.com/countersign/1a2b3c4d\n',
+    )
+    expect(run.stdout).toContain('Witness    witness-1.example.org at 2026-06-01T12:00:09Z\n')
+    expect(
+      lines.filter((line) => /^ {2}(passed|absent)/.test(line)).map((line) => line.split(/ +/)[2]),
+    ).toEqual([
+      ...['shape', 'receipt', 'intent', 'context', 'expected', 'challenge', 'origin', 'rp_id'],
+      ...['presence', 'assertion', 'votes', 'inclusion', 'checkpoint', 'witnesses'],
+    ])
+    const json = (await verify([file('good.json', made.text)], ['--json'])).json()
+    expect(json).toMatchObject({
+      verdict: 'good',
+      proof: 'passkey',
+      payload: { decision: 'approved' },
+      quorum: 1,
+    })
+  })
+
+  it('ends with 1 for a bad one, 2 for one that is less than the policy asks for, 4 for a rejection', async () => {
+    const bad = await verify([file('bad.json', tampered(made.text))], ['--json'])
+    expect([bad.code, bad.json()]).toMatchObject([1, { verdict: 'bad', error: 'receipt_signature_invalid' }])
+    expect(bad.json()).not.toHaveProperty('payload')
+    const unmet = await verify([file('unmet.json', unwitnessed.text)])
+    expect([unmet.code, unmet.stdout]).toEqual([2, expect.stringMatching(/^POLICY NOT MET: Fewer witnesses/)])
+    expect(unmet.stdout).toContain('by a code, which rests on the service alone\n')
+    const no = await verify([file('no.json', rejected.text)])
+    expect([no.code, no.stdout]).toEqual([4, expect.stringMatching(/^GOOD: the request was rejected\.\n/)])
+    const other = await verify(['-'], ['--expect-service', 'https://other.example', '--json'], made.text)
+    expect([other.code, other.error().error]).toEqual([1, 'receipt_unexpected'])
+    const broken = await verify(['-'], [], made.text.replace('"format"', 'format'))
+    expect(broken).toMatchObject({ code: 1 })
+  })
+
+  it('checks many, of many files or line by line; the exit code is that of the worst', async () => {
+    const lines = `${made.text}\n${rejected.text}\n`
+    const good = await verify(['-'], undefined, lines)
+    expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/2 good, 0 good but .*, 0 bad\n$/)])
+    expect(good.stdout).toContain(`good   stdin:2  req_${'7'.repeat(26)} rejected\n`)
+    const unmet = await verify(['-'], undefined, `${lines}${unwitnessed.text}`)
+    expect(unmet.code).toBe(2)
+    const paths = [file('one.ndjson', lines), file('two.json', tampered(made.text))]
+    const bad = await verify(paths, ['--json'])
+    expect(bad.code).toBe(1)
+    const rows = bad.stdout
+      .trim()
+      .split('\n')
+      .map((row) => JSON.parse(row))
+    expect(rows.map(({ name, verdict }) => [name.slice(folder.length), verdict])).toEqual([
+      ['/one.ndjson:1', 'good'],
+      ['/one.ndjson:2', 'good'],
+      ['/two.json', 'bad'],
+    ])
+  })
+
+  it('reads no policy that it does not understand, and no receipt by one: exit code 2', async () => {
+    const policy = await verify(
+      [file('good.json', made.text)],
+      ['--policy', file('odd.policy', 'witness x'), '--json'],
+    )
+    expect([policy.code, policy.error().message]).toEqual([
+      2,
+      expect.stringContaining('line 1 of the policy'),
+    ])
+    const receipt = await verify(['-'], undefined, '{"a":1}')
+    expect([receipt.code, receipt.stderr]).toEqual([
+      2,
+      expect.stringContaining('--policy and --expect-service are for bundles'),
+    ])
+  })
+})

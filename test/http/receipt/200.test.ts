@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Bundle } from '../../../src/domain/bundle.ts'
+import { canonicalize } from '../../../src/signing/canonical.ts'
+import type { VerificationKey } from '../../../src/signing/key-record.ts'
+import { parseJwks } from '../../../src/signing/keys.ts'
+import { type BundleOptions, verifyBundle } from '../../../src/signing/verify-bundle.ts'
+import { approve, decideBatch, nameApprovers } from '../../support/batches.ts'
+import { alter, decidedId, lapse, newCaller, send } from '../../support/caller.ts'
+import { codeAt, enrolWithPasskey, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
+import { ask, callWithKey, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { startService, type TestService } from '../../support/service.ts'
+
+let service: TestService
+let setting: LiveSetting
+let keys: VerificationKey[]
+
+beforeAll(async () => {
+  service = await startService()
+  setting = await setUpOwner(service)
+  keys = parseJwks((await send(service, '/.well-known/jwks.json')).body)
+})
+afterAll(() => service.close())
+
+async function bundleOf(id: string, key = setting.key): Promise<string> {
+  const response = await callWithKey(service, key, `/${id}/receipt`)
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    'application/vnd.countersign.receipt+json; charset=utf-8',
+  ])
+  return response.text()
+}
+
+/** Verifies a bundle, and says which checks were passed. */
+async function judged(text: string, options: BundleOptions = {}) {
+  const { verdict, checks, votes, message } = await verifyBundle(text, { keys }, options)
+  const passed = checks.filter(({ outcome }) => outcome === 'passed').map(({ check }) => check)
+  return { verdict, message, passed, proofs: votes.map(({ proof }) => proof) }
+}
+
+const RECEIPT = ['shape', 'receipt', 'intent', 'context']
+const PASSKEY = [...RECEIPT, 'challenge', 'origin', 'rp_id', 'presence', 'assertion', 'votes']
+
+describe('GET /api/v1/approvals/:id/receipt', () => {
+  it('holds what a person signed with their own passkey, as RFC 8785 text', async () => {
+    const id = await ask(setting, { context: { tool: 'shell', ü: [1, null] } })
+    await decideByPasskey(setting, id, 'approved', 'not signed')
+    const text = await bundleOf(id)
+    expect(canonicalize(JSON.parse(text))).toBe(text)
+    expect(Object.keys(JSON.parse(text))).toEqual(['context', 'format', 'intent', 'passkey', 'receipt'])
+    expect(await judged(text)).toEqual({
+      verdict: 'good',
+      message: undefined,
+      passed: PASSKEY,
+      proofs: ['passkey'],
+    })
+    const expected = { expected: { rid: id }, service: service.url }
+    expect((await judged(text, expected)).passed).toContain('expected')
+    for (const other of [{ service: 'https://other.example' }, { audience: 'x' }, { account: 'acc_x' }])
+      expect(await judged(text, other)).toMatchObject({ verdict: 'bad', passed: ['shape'] })
+  })
+
+  it.each([-7, -8, -257] as const)('verifies a passkey of the COSE algorithm %i', async (algorithm) => {
+    const owner = await enrolWithPasskey(service, `alg${-algorithm}@example.com`, { algorithm })
+    const theirs = { service, owner, key: await keyOf(service, owner.userId) }
+    const id = await ask(theirs)
+    await decideByPasskey(theirs, id, 'rejected')
+    expect(await judged(await bundleOf(id, theirs.key))).toMatchObject({ verdict: 'good', passed: PASSKEY })
+  })
+
+  it('says of a code that the service alone checked it', async () => {
+    const owner = await enrolWithTotp(service, 'codes@example.com')
+    const key = await keyOf(service, owner.userId)
+    const id = await ask({ service, key })
+    // Enrolling used up the code of this time.
+    await alter(service, 'users', owner.userId, { 'totp.last_step': 0 })
+    const totp = codeAt(owner.secret, new Date())
+    const path = `/api/v1/approvals/${id}/decision`
+    expectStatus(await owner.browser.post(path, { decision: 'approved', totp }), 200)
+    const text = await bundleOf(id, key)
+    expect(JSON.parse(text).totp).toEqual({ checked_by: 'service' })
+    const found = { verdict: 'good', passed: [...RECEIPT, 'votes'], proofs: ['service'] }
+    expect(await judged(text)).toMatchObject(found)
+  })
+
+  it('has neither for the sandbox', async () => {
+    const caller = await newCaller(service, { sandbox: true })
+    const text = await bundleOf(await decidedId(service, caller), caller.token)
+    expect(Object.keys(JSON.parse(text))).toEqual(['context', 'format', 'intent', 'receipt'])
+    expect(await judged(text)).toMatchObject({ verdict: 'bad', passed: ['shape'] })
+    expect(await judged(text, { allowSandbox: true })).toMatchObject({ verdict: 'good', proofs: ['service'] })
+  })
+
+  it('has every vote of several, of one gesture as well', async () => {
+    const owner = await enrolWithPasskey(service, 'first@example.com')
+    const second = await enrolWithPasskey(service, 'second@example.com')
+    const rule = { approvers: [owner.userId, second.userId], quorum: 2 }
+    await nameApprovers(service, owner.userId, rule)
+    const key = await keyOf(service, owner.userId)
+    const [id, other] = [await ask({ service, key }), await ask({ service, key })]
+    await decideByPasskey({ service, owner }, id, 'approved')
+    expectStatus(await decideBatch(service, second, approve(id, other)), 200)
+    const bundle: Bundle = JSON.parse(await bundleOf(id, key))
+    expect(bundle.passkey?.batch).toContain(other)
+    const text = canonicalize(bundle)
+    expect(await judged(text)).toMatchObject({
+      verdict: 'good',
+      passed: PASSKEY,
+      proofs: ['passkey', 'passkey'],
+    })
+
+    const { votes: [vote] = [], ...alone } = bundle
+    const few = { verdict: 'bad', message: expect.stringContaining('requires 2 approvals; only 1 came') }
+    expect(await judged(canonicalize(alone))).toMatchObject(few)
+    // The same person twice, and another request of the same gesture.
+    expect(await judged(canonicalize({ ...bundle, votes: [alone] }))).toMatchObject({ verdict: 'bad' })
+    await decideByPasskey({ service, owner }, other, 'approved')
+    const another: Bundle = JSON.parse(await bundleOf(other, key))
+    const [theirs] = another.votes ?? []
+    expect(theirs?.passkey?.batch).toBe(bundle.passkey?.batch)
+    const swapped = { ...vote, passkey: theirs?.passkey }
+    expect(await judged(canonicalize({ ...bundle, votes: [swapped] }))).toMatchObject({
+      verdict: 'bad',
+      message: 'The passkey signed something other than this intent.',
+    })
+  })
+})
+
+describe('nothing to prove', () => {
+  it('409 before a decision and without one; 410 once its texts were erased; 400 for another wish', async () => {
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const look = () => caller.send(`/api/v1/approvals/${id}/receipt`)
+    const none = (status: string) => ({
+      status: 409,
+      body: {
+        error: 'no_receipt',
+        status,
+        message: `Nothing is signed: the status of the request is ${status}.`,
+      },
+    })
+    expect(await look()).toMatchObject(none('pending'))
+    await lapse(service, id)
+    expect(await look()).toMatchObject(none('expired'))
+
+    const decided = await ask(setting)
+    await decideByPasskey(setting, decided, 'approved')
+    await alter(service, 'requests', decided, { erased_at: new Date() })
+    const gone = await callWithKey(service, setting.key, `/${decided}/receipt`)
+    expect([gone.status, Object(await gone.json()).error]).toEqual([410, 'receipt_erased'])
+
+    const odd = await caller.send(`/api/v1/approvals/${id}/receipt?log=all`)
+    expect(odd).toMatchObject({ status: 400, body: { error: 'invalid_field', field: 'log' } })
+  })
+})

@@ -1,0 +1,220 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Bundle } from '../../src/domain/bundle.ts'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import { verifySignature } from '../../src/signing/ed25519-node.ts'
+import { parsePolicy } from '../../src/signing/log/policy.ts'
+import { type BundleOptions, type BundleVerdict, verifyBundle } from '../../src/signing/verify-bundle.ts'
+import { type BundleFacts, type MadeBundle, makeBundle } from '../support/bundles.ts'
+import { size } from '../support/size.ts'
+import { testKey } from './fixtures.ts'
+
+let made: MadeBundle
+beforeAll(async () => {
+  made = await makeBundle()
+})
+
+interface Tried extends MadeBundle {
+  options?: BundleOptions
+  /** On the platform of browsers, instead of this one. */
+  web?: boolean
+}
+
+async function judge({ text, keys, policy, options, web }: Tried): Promise<BundleVerdict> {
+  const trust = { keys, policy: policy === '' ? undefined : await parsePolicy(policy) }
+  return verifyBundle(text, trust, options, web ? undefined : verifySignature)
+}
+
+/** The bundle with something in it exchanged, as RFC 8785 text. */
+const altered = (change: (bundle: Bundle) => object): MadeBundle => ({
+  ...made,
+  text: canonicalize(JSON.parse(JSON.stringify({ ...made.bundle, ...change(made.bundle) }))),
+})
+
+const ALL = [
+  ...['shape', 'receipt', 'intent', 'context', 'expected', 'challenge', 'origin', 'rp_id'],
+  ...['presence', 'assertion', 'votes', 'inclusion', 'checkpoint', 'witnesses'],
+]
+
+describe('a good bundle', () => {
+  it.each([true, false])('passes every check, in order (as browsers do: %s)', async (web) => {
+    const options = { service: 'https://approvals.example.com' }
+    const found = await judge({ ...made, options, web })
+    expect(found.checks.map(({ check }) => check)).toEqual(ALL)
+    expect(new Set(found.checks.map(({ outcome }) => outcome))).toEqual(new Set(['passed']))
+    expect(found).toMatchObject({
+      verdict: 'good',
+      votes: [{ proof: 'passkey', receipt: { payload: { decision: 'approved' } } }],
+      log: { index: 333_333, size: 1_000_000, witnesses: [{ name: 'witness-1.example.org' }] },
+    })
+  })
+
+  it('has at most 3.0 kB at a million leaves with one witness, beside the context', () => {
+    const { context: _, ...rest } = made.bundle
+    expect(Buffer.byteLength(canonicalize(rest))).toBeLessThanOrEqual(2_900)
+  })
+
+  it.each([1, 2, 3, 5, 256, 257])('is in a log of %i leaves', async (leaves) => {
+    expect((await judge(await makeBundle({ leaves, witnesses: 0 }))).verdict).toBe('good')
+  })
+
+  it('may have a code in place of a passkey, which rests on the service alone', async () => {
+    const { verdict, votes } = await judge(await makeBundle({ method: 'totp' }))
+    expect([verdict, votes[0]?.proof]).toEqual(['good', 'service'])
+  })
+})
+
+describe('less than the policy asks for', () => {
+  const cases: [string, BundleFacts, (made: MadeBundle) => string, string][] = [
+    ['no log', { leaves: 0 }, ({ policy }) => policy, 'inclusion'],
+    ['a log that is not trusted', {}, ({ policy }) => policy.replace(/^log .*\n/, ''), 'checkpoint'],
+    ['a witness less', { witnesses: 0 }, () => made.policy, 'witnesses'],
+  ]
+  it.each(cases)('is good but not enough: %s', async (_, facts, policyOf, check) => {
+    const mine = await makeBundle(facts)
+    const found = await judge({ ...mine, policy: policyOf(mine) })
+    expect(found.verdict).toBe('unmet')
+    expect(found.checks.at(-1)).toEqual({ check, outcome: 'unmet' })
+    expect((await judge({ ...mine, policy: '' })).verdict).toBe('good')
+  })
+})
+
+describe('a bad bundle', () => {
+  const flip = (text: string, at = 10) =>
+    `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`
+  const passkey = (change: (now: NonNullable<Bundle['passkey']>) => object) => (bundle: Bundle) => ({
+    passkey: { ...bundle.passkey, ...(bundle.passkey && change(bundle.passkey)) },
+  })
+  const log = (change: (now: NonNullable<Bundle['log']>) => object) => (bundle: Bundle) => ({
+    log: { ...bundle.log, ...(bundle.log && change(bundle.log)) },
+  })
+  const cases: [string, (bundle: Bundle) => object, string][] = [
+    ['a member more', () => ({ comment: 'x' }), 'shape'],
+    ['a member more inside', passkey(() => ({ id: 'AAAA' })), 'shape'],
+    ['another format', () => ({ format: 'countersign.receipt/v2' }), 'shape'],
+    ['an empty list of votes', () => ({ votes: [] }), 'shape'],
+    ['both proofs', () => ({ totp: { checked_by: 'service' } }), 'shape'],
+    [
+      'another signature',
+      ({ receipt }) => ({ receipt: { ...receipt, signature: flip(receipt.signature) } }),
+      'receipt',
+    ],
+    ['another intent', ({ intent }) => ({ intent: intent.replace('4.2.0', '4.2.1') }), 'receipt'],
+    ['no intent', () => ({ intent: '{}' }), 'intent'],
+    ['another context', () => ({ context: '{}' }), 'context'],
+    [
+      'the word of the service in place of the passkey',
+      () => ({ totp: { checked_by: 'service' }, passkey: undefined }),
+      'receipt',
+    ],
+    [
+      'another origin',
+      passkey(({ client_data }) => ({ client_data: client_data.replace('approvals.', 'approval.') })),
+      'origin',
+    ],
+    [
+      'a frame',
+      passkey(({ client_data }) => ({
+        client_data: client_data.replace('"crossOrigin":false', '"crossOrigin":true'),
+      })),
+      'origin',
+    ],
+    [
+      'another challenge',
+      passkey(({ client_data }) => ({
+        client_data: client_data.replace(/"challenge":"./, '"challenge":"*'),
+      })),
+      'challenge',
+    ],
+    [
+      'a challenge named twice',
+      passkey(({ client_data }) => ({ client_data: client_data.replace('{', '{"challenge":"x",') })),
+      'challenge',
+    ],
+    [
+      'another relying party',
+      passkey(({ authenticator_data }) => ({ authenticator_data: flip(authenticator_data) })),
+      'rp_id',
+    ],
+    [
+      'nobody verified',
+      passkey(({ authenticator_data }) => ({ authenticator_data: withFlags(authenticator_data, 0x01) })),
+      'presence',
+    ],
+    [
+      'another counter',
+      passkey(({ authenticator_data }) => ({ authenticator_data: flip(authenticator_data, 48) })),
+      'assertion',
+    ],
+    ['another key', passkey(({ key }) => ({ key: flip(key, 30) })), 'assertion'],
+    ['a key in another spelling', passkey(({ key }) => ({ key: `${key}AAAA` })), 'assertion'],
+    ['one more signature byte', passkey(({ signature }) => ({ signature: `${signature}AAAA` })), 'assertion'],
+    ['another record', log(({ record }) => ({ record: flip(record) })), 'inclusion'],
+    [
+      'a path without its last hash',
+      log(({ proof }) => ({ proof: proof.replace(/\n[^\n]+\n\n/, '\n\n') })),
+      'inclusion',
+    ],
+    [
+      'bytes beside the path',
+      log(({ proof }) => ({ proof: proof.replace('\nindex', '\nextra AAAA\nindex') })),
+      'inclusion',
+    ],
+    [
+      'a signature of another log',
+      log(({ proof }) => ({ proof: proof.replace(/(— approvals\S+ \S{20})./, '$1*') })),
+      'inclusion',
+    ],
+    [
+      'a wrong cosignature',
+      log(({ proof }) => ({
+        proof: proof.replace(
+          /(— witness\S+ \S{60})(.)/,
+          (_, head, one) => `${head}${one === 'A' ? 'B' : 'A'}`,
+        ),
+      })),
+      'checkpoint',
+    ],
+  ]
+  it.each(cases)('fails at its check: %s', async (_, change, check) => {
+    const found = await judge(altered(change))
+    expect(found.verdict).toBe('bad')
+    expect(found.checks.at(-1)).toEqual({ check, outcome: 'failed' })
+    expect(found.message).toMatch(/^[A-Z“].*\.$/)
+  })
+
+  it('is not of a key that the service does not have, or of an expected decision', async () => {
+    const foreign = await judge({ ...made, keys: [testKey('decision', 9)] })
+    expect(foreign).toMatchObject({ verdict: 'bad', code: 'receipt_key_unknown' })
+    const other = { expectedContent: { action: 'Deploy release 4.2.1 to production' } }
+    const unexpected = await judge({ ...made, options: other })
+    expect(unexpected).toMatchObject({ verdict: 'bad', code: 'receipt_unexpected' })
+    expect(unexpected.checks.at(-1)?.check).toBe('expected')
+    expect((await judge({ ...made, text: `${made.text}\n` })).verdict).toBe('bad')
+  })
+})
+
+function withFlags(data: string, flags: number): string {
+  const bytes = Buffer.from(data, 'base64url')
+  bytes[32] = flags
+  return bytes.toString('base64url')
+}
+
+/** What a verifier says of a bundle, without the words. */
+const meaning = ({ verdict, votes, log }: BundleVerdict) => JSON.stringify({ verdict, votes, log })
+
+it('catches every one-byte change, or it means the same', async () => {
+  const bytes = Buffer.from(made.text)
+  const step = size(23, 1)
+  const said = meaning(await judge(made))
+  const passed: string[] = []
+  for (let at = step - 1; at < bytes.length; at += step)
+    for (const bit of [1, 2, 32]) {
+      const changed = Buffer.from(bytes)
+      changed[at] = (bytes[at] ?? 0) ^ bit
+      const found = await judge({ ...made, text: changed.toString('utf8') })
+      if (found.verdict === 'good' && meaning(found) !== said)
+        passed.push(`${at}: ${changed.subarray(at - 20, at + 20)}`)
+      if (found.verdict === 'good') passed.push(`same ${at}: ${changed.subarray(at - 20, at + 20)}`)
+    }
+  expect(passed).toEqual([])
+})
