@@ -84,7 +84,7 @@ function momentOf({ subject, at, actor }: AuditEntry): string {
 }
 
 /** The filters, as the service and the page's address name them. */
-const AUDIT_FILTERS = ['q', 'type', 'subject', 'actor', 'from', 'to'] as const
+const AUDIT_FILTERS = ['q', 'type', 'subject', 'actor', 'key', 'from', 'to'] as const
 
 /** The fields of the filters. */
 function auditFilterFields(filters: Filters): { search: Field; others: (Field | ChoiceField)[] } {
@@ -97,6 +97,7 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
       choiceField({ label: 'Event', name: 'type', choices: typeChoices(), value: value('type') }),
       idField('subject', 'About', 'A person or key by name, or any whole id.'),
       idField('actor', 'By', 'A person or key by name or id, or: service, cli, public, chat.'),
+      idField('key', 'API key', 'Name or id: the entries of this key and of its requests.'),
       dayField('from', 'On or after', value('from')),
       dayField('to', 'On or before', value('to')),
     ],
@@ -190,10 +191,16 @@ function everythingOf(entry: AuditEntry, reading: Reading, vote?: AuditEntry): H
 function allBy({ kind, id }: AuditEntry['actor'], reading: Reading): Child[] {
   if (id === undefined || !['user', 'api_key', 'internal'].includes(kind)) return []
   const whom = kind === 'user' ? 'this person' : 'this key'
-  return [' · ', onlyLink('actor', id, `All by ${id === reading.reader ? 'you' : whom}`, reading)]
+  const all = [' · ', onlyLink('actor', id, `All by ${id === reading.reader ? 'you' : whom}`, reading)]
+  return kind === 'user' ? all : [...all, ' · ', onlyLink('key', id, 'All of its requests', reading)]
 }
 
-function onlyLink(filter: 'actor' | 'subject', id: string, words: string, { href }: Reading): HTMLElement {
+function onlyLink(
+  filter: 'actor' | 'subject' | 'key',
+  id: string,
+  words: string,
+  { href }: Reading,
+): HTMLElement {
   const attributes = { 'aria-label': `${words} (${id})` }
   return link(withFilters(href('/audit'), [[filter, id]]), words, attributes)
 }

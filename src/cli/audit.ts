@@ -4,6 +4,7 @@ import { given } from '../domain/given.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
 import type { ChainHead } from '../signing/audit-chain.ts'
+import type { RequestHistory } from '../store/requests/request-history.ts'
 import {
   type CommandResult,
   inJson,
@@ -195,11 +196,15 @@ export interface AuditListOptions {
   account?: string
   type?: string
   subject?: string
+  key?: string
   limit?: string
 }
 
 const DEFAULT_LIMIT = '50'
 const LONGEST = 10_000
+
+/** The most requests of a key whose ids one command to the store can hold. */
+const MOST_OF_KEY = 100_000
 
 /** A record, or an entry that still waits to become one. */
 type Line = Partial<AuditRecord>
@@ -208,8 +213,11 @@ type Line = Partial<AuditRecord>
 export function runAuditList(options: AuditListOptions): Promise<CommandResult> {
   const limit = readCount('--limit', options.limit ?? DEFAULT_LIMIT, LONGEST)
   const type = options.type === undefined ? undefined : oneOf(AUDIT_TYPES, options.type, 'type')
-  const filter = given({ account_id: options.account, type, subject: options.subject })
+  if (options.subject !== undefined && options.key !== undefined)
+    throw usageError('Give --subject or --key, not both.')
   return withTrail(loadForStore(), async (deps) => {
+    const subject = options.key === undefined ? options.subject : await aboutKey(deps.madeWith, options.key)
+    const filter = given({ account_id: options.account, type, subject })
     const waiting = await findWaiting(deps, filter)
     const records = await deps.trail.list({ ...filter, limit: limit + 1 })
     const told = new Set(records.map(({ entry }) => entry?.eid))
@@ -220,20 +228,32 @@ export function runAuditList(options: AuditListOptions): Promise<CommandResult> 
   })
 }
 
-const moreBy = (limit: number): string => (limit < LONGEST ? '--limit <n>' : '--account, --type, --subject')
+/** Returns the ids of the key and of the requests that it made. */
+async function aboutKey(madeWith: RequestHistory['madeWith'], key: string): Promise<string[]> {
+  const made = await madeWith([key], { limit: MOST_OF_KEY + 1 })
+  if (made.length > MOST_OF_KEY)
+    throw usageError(
+      'The key made more than 100,000 requests; download the audit log of its account instead.',
+    )
+  return [key, ...made]
+}
+
+const moreBy = (limit: number): string =>
+  limit < LONGEST ? '--limit <n>' : '--account, --type, --subject, --key'
 
 /** Finds entries that no process has appended to the trail yet, such as those of a command while no service runs. */
 async function findWaiting(
   { trail, survey }: TrailDeps,
-  filter: Partial<Pick<AuditEntry, 'account_id' | 'type' | 'subject'>>,
+  filter: Partial<Pick<AuditEntry, 'account_id' | 'type'>> & { subject?: string | readonly string[] },
 ): Promise<Line[]> {
   const found = await survey.waiting(LONGEST)
+  const subjects = filter.subject === undefined ? undefined : [filter.subject].flat()
   const known = await trail.known(found.map(({ eid }) => eid))
   return found
     .filter((entry) => !known.has(entry.eid))
     .filter((entry) => filter.account_id === undefined || entry.account_id === filter.account_id)
     .filter((entry) => filter.type === undefined || entry.type === filter.type)
-    .filter((entry) => filter.subject === undefined || entry.subject === filter.subject)
+    .filter((entry) => subjects === undefined || subjects.includes(entry.subject))
     .map((entry) => ({ entry }))
 }
 
@@ -258,7 +278,7 @@ function describeLines(lines: readonly Line[], filter: object): string {
   if (lines.length > 0) return table(['NO.', 'TIME', 'WHAT', 'BY', 'ABOUT', 'DETAIL'], lines.map(row))
   return Object.keys(filter).length === 0
     ? 'The audit trail has no entries yet.'
-    : 'No entry matches; leave out --account, --type or --subject to see more.'
+    : 'No entry matches; leave out --account, --type, --subject or --key to see more.'
 }
 
 function row({ seq, entry }: Line): string[] {

@@ -297,6 +297,7 @@ function addAuditCommands(audit: Command): void {
       .option('--account <account_id>', 'only entries about this account')
       .option('--type <type>', 'only entries of this type, such as approval.approved or key.created')
       .option('--subject <id>', 'only entries about this request, key, person, session, webhook or delivery')
+      .option('--key <id>', 'only entries about this API key and the requests that it made')
       .option('--limit <n>', 'number of entries, at most (default: 50)'),
     async (options) => (await load.audit()).runAuditList(options),
   )

@@ -19,6 +19,7 @@ import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/mongo/connect.ts'
 import { checkServer, EmptyStoreError, embeddedInWords, type Server } from '../store/mongo/server.ts'
 import { createAccountStore } from '../store/people/accounts.ts'
+import { createRequestHistory, type RequestHistory } from '../store/requests/request-history.ts'
 import { createRequestStore } from '../store/requests/requests.ts'
 import { createRestoreStore } from '../store/restores.ts'
 import { SCHEMA_VERSION } from '../store/schema/migrations.ts'
@@ -148,7 +149,7 @@ const READING_MS = 30_000
  */
 export function withTrail<Result>(
   config: StoreSettings,
-  work: (deps: TrailDeps) => Promise<Result>,
+  work: (deps: TrailDeps & Pick<RequestHistory, 'madeWith'>) => Promise<Result>,
   mayBeEmpty = false,
 ): Promise<Result> {
   return lookAt(
@@ -160,6 +161,7 @@ export function withTrail<Result>(
       return work({
         trail: createAuditTrail(connection),
         survey: createStateSurvey(connection),
+        madeWith: createRequestHistory(connection, { now: () => new Date() }).madeWith,
       })
     },
   )

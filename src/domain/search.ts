@@ -26,8 +26,6 @@ export interface AuditFilter {
   actor?: string
   /** Ids of the people and keys whose name is `actor`. */
   actors?: ReadonlySet<string>
-  /** Ids of the people and keys whose name was given as `subject`: the entry must be about one of them. */
-  subjects?: ReadonlySet<string>
   /** Ids of the people and keys whose names contain `q`. */
   named?: ReadonlySet<string>
   /** Part of any text that the entry shows, in upper or lower case. */
@@ -36,14 +34,13 @@ export interface AuditFilter {
 
 /** Makes the test for a filter; undefined when the filter lets every entry through. */
 export function auditTest(filter: AuditFilter): ((entry: AuditEntry) => boolean) | undefined {
-  const { actor, subjects, named = new Set(), q = '' } = filter
+  const { actor, named = new Set(), q = '' } = filter
   const wanted = foldText(q.trim())
-  if (actor === undefined && subjects === undefined && wanted === '') return undefined
+  if (actor === undefined && wanted === '') return undefined
   const holds = (text: string): boolean =>
     holdsText(text, wanted) || text.split(' ').some((word) => named.has(word))
   return (entry) =>
     (actor === undefined || isActor(entry, actor, filter.actors)) &&
-    (subjects === undefined || subjects.has(entry.subject)) &&
     (wanted === '' || textsOf(entry).some(holds))
 }
 

@@ -91,7 +91,8 @@ export interface AuditTrail {
   list(query: {
     account_id?: string
     type?: AuditType
-    subject?: string
+    /** One id, or any of several. */
+    subject?: string | readonly string[]
     from?: Date
     to?: Date
     before?: AuditPosition

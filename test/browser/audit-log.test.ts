@@ -205,6 +205,11 @@ describeInBrowser('the audit log', () => {
     await page.goBack()
     await shows('', '')
     await openAll()
+    await link(`All of its requests (${byKey.actor.id})`).first().click()
+    await expect.poll(() => page.getByLabel('API key', { exact: true }).inputValue()).toBe(byKey.actor.id)
+    await page.goBack()
+    await shows('', '')
+    await openAll()
     await link(`All entries about this (${REQUEST})`).first().click()
     await page.waitForURL(`**/audit?subject=${REQUEST}`)
     await shows('', REQUEST)
@@ -258,12 +263,14 @@ describeInBrowser('the audit log', () => {
     await visitor.page.getByText('Filters', { exact: true }).click()
     await visitor.page.getByLabel('Event').selectOption({ label: 'Requested' })
     await visitor.page.getByLabel('By', { exact: true }).fill(KEY_ID)
+    await visitor.page.getByLabel('API key', { exact: true }).fill('deploy')
     await visitor.page.getByLabel('On or before').fill('2026-11-20')
-    await visitor.page.waitForURL(`**/audit?type=approval.created&actor=${KEY_ID}&to=2026-11-20`)
+    await visitor.page.waitForURL(`**/audit?type=approval.created&actor=${KEY_ID}&key=deploy&to=2026-11-20`)
     const to = String(await visitor.page.evaluate(`new Date(2026, 10, 21).toISOString()`))
     const filters: [string, string][] = [
       ['type', 'approval.created'],
       ['actor', KEY_ID],
+      ['key', 'deploy'],
       ['to', to],
     ]
     await expect.poll(() => area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams(filters)}`)

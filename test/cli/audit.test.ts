@@ -93,7 +93,7 @@ describe('countersign audit list', () => {
   })
 
   it('lists newest first, as many as asked for, by subject', async () => {
-    const { run } = await useTrail(60)
+    const { connection, run } = await useTrail(60)
     expect(lines(await run('list', '--json')).map(({ seq }) => seq)).toEqual(
       Array.from({ length: 50 }, (_, index) => 60 - index),
     )
@@ -106,8 +106,12 @@ describe('countersign audit list', () => {
     expect(one.stdout.split('\n')[1]).toMatch(
       /^7 +\S+Z +approval\.verified +public from 192\.0\.2\.7 +req_7 +result=valid$/,
     )
+    const made = ['req_8', 'req_9'].map((_id) => Object({ _id, api_key_id: 'key_1' }))
+    await connection.collection('requests').insertMany(made)
+    expect(lines(await run('list', '--json', '--key', 'key_1')).map(({ seq }) => seq)).toEqual([9, 8])
+    expect((await run('list', '--key', 'key_1', '--subject', 'req_8')).stderr).toContain('not both')
     expect((await run('list', '--account', 'acc_none')).stdout).toBe(
-      'No entry matches; leave out --account, --type or --subject to see more.\n',
+      'No entry matches; leave out --account, --type, --subject or --key to see more.\n',
     )
     expect(await run('list', '--account', 'acc_none', '--json')).toMatchObject({ code: 0, stdout: '' })
   })

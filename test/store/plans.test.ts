@@ -82,6 +82,8 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
     '/account/requests',
     ...REQUEST_STATUSES.map((status) => `/account/requests?status=${status}`),
   ]
+  const person = await service.composition.deps.users.find(owner.userId)
+  const [{ id: keyId } = { id: '' }] = await service.composition.deps.apiKeys.list(person?.account_id)
   const account = [
     '',
     '/members',
@@ -89,6 +91,7 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
     '/api-keys',
     '/webhooks',
     '/audit',
+    `/audit?key=${keyId}`,
     '/overview',
     '/dead-letters',
     '/chat-apps',

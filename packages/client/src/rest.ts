@@ -366,7 +366,7 @@ export interface Operations {
   /** See how the requests of an account went */
   "GET /api/v1/account/overview": { input: { query?: { account?: string; days?: number } }; answer: Schemas["Overview"] }
   /** List the audit trail of the account, newest first */
-  "GET /api/v1/account/audit": { input: { query?: { account?: string; type?: Schemas["AuditType"]; subject?: string; actor?: string; from?: string; to?: string; q?: string; limit?: number; cursor?: string } }; answer: Schemas["AuditList"] }
+  "GET /api/v1/account/audit": { input: { query?: { account?: string; type?: Schemas["AuditType"]; subject?: string; key?: string; actor?: string; from?: string; to?: string; q?: string; limit?: number; cursor?: string } }; answer: Schemas["AuditList"] }
   /** List the members of my account */
   "GET /api/v1/account/members": { input: {  }; answer: Schemas["Members"] }
   /** Invite a person to my account */

@@ -27,7 +27,10 @@ interface AuditQuery extends AuditFilter {
   /** The account's id; without it, the person's own account. */
   account?: string
   type?: AuditType
+  /** The whole id of what the entries are about, or the name of people and keys. */
   subject?: string
+  /** Id or name of an API key: entries about it and about the requests that it made. */
+  key?: string
   /** Not before that time. */
   from?: Date
   /** Before that time. */
@@ -115,45 +118,84 @@ async function* walkAudit(
 ): AsyncGenerator<AuditBatch, void, undefined> {
   const { account, role } = await accessTo(deps, person, 'read_own', query.account)
   const seesAll = may(role, 'read_all')
-  const named = await withNames(deps, account, query)
-  const { type, subject, from, to } = named
+  const { subject, manyOf, ...named } = await withNames(deps, account, query)
+  const { type, from, to } = query
   const wanted = auditTest(named)
-  const size = seesAll && wanted === undefined ? limit : LOOK
+  const size = seesAll && wanted === undefined && manyOf === undefined ? limit : LOOK
   let before = query.before
   for (;;) {
     const place = { account_id: account.id, ...given({ before }), limit: size }
     const found = await deps.trail.list({ ...given({ type, subject, from, to }), ...place })
     const legible = seesAll ? found : found.map((record) => withoutPlace(record, person))
     const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
-    const records = seesAll ? asked : await concerning(deps, person, asked)
+    const ofKeys = manyOf === undefined ? asked : await ofRequestsBy(deps, manyOf, asked)
+    const records = seesAll ? ofKeys : await concerning(deps, person, ofKeys)
     before = found.length < size ? undefined : positionOf(found.at(-1), query)
     yield { records, looked: found.length, next: before, oldest: found.at(-1)?.entry?.at }
     if (before === undefined) return
   }
 }
 
-/**
- * Returns the query with the ids of the people and keys that it names: the trail holds ids only. A subject given by name is
- * compared entry by entry.
- */
-async function withNames(deps: FlowDeps, account: Account, query: AuditQuery): Promise<AuditQuery> {
-  const { actor, subject, q } = query
+/** The query with the ids of the people and keys that it names: the trail holds ids only. */
+interface NamedQuery extends AuditFilter {
+  subject?: string | readonly string[]
+  /** Keys with too many requests to name each: the entries of these are looked for among all. */
+  manyOf?: readonly string[]
+}
+
+/** The most requests of a key that the trail is asked for by their ids; of more, about every entry looked at is one. */
+const MOST_NAMED = 1_000
+
+async function withNames(
+  deps: FlowDeps,
+  account: Account,
+  { actor, subject, key, q }: AuditQuery,
+): Promise<NamedQuery> {
   const byName = (text: string | undefined, fits: (name: string, text: string) => boolean) => {
     const wanted = foldText((text ?? '').trim())
     const isName = wanted !== '' && !/^[a-z]{3}_[0-9a-z]{26}$/.test(wanted)
     return isName ? idsByName(deps, account, (name) => fits(name, wanted)) : undefined
   }
-  const [actors, subjects, named] = await Promise.all([
-    byName(actor, (name, wanted) => name === wanted),
-    byName(subject, (name, wanted) => name === wanted),
+  const whole = (name: string, wanted: string): boolean => name === wanted
+  const [actors, subjects, keys, named] = await Promise.all([
+    byName(actor, whole),
+    byName(subject, whole),
+    byName(key, whole),
     byName(q, (name, wanted) => name.includes(wanted)),
   ])
-  const { subject: _name, ...rest } = query
-  return {
-    ...(subjects !== undefined && subjects.size > 0 ? { ...rest, subjects } : query),
-    ...(actors && { actors }),
-    ...(named && { named }),
-  }
+  const about = subjects === undefined || subjects.size === 0 ? subject : [...subjects]
+  const ids = keys === undefined ? [key ?? ''] : [...keys].filter((id) => isId('key', id))
+  const ofKey = key !== undefined && (await aboutKeys(deps, account, ids, about))
+  return given({ actor, actors, q, named, subject: about, ...(ofKey || {}) })
+}
+
+/** Narrows the query to entries about keys and about the requests that they made, as far as the service still has these. */
+async function aboutKeys(
+  { history }: FlowDeps,
+  { id: account_id }: Account,
+  keys: readonly string[],
+  subject: NamedQuery['subject'],
+): Promise<Pick<NamedQuery, 'subject' | 'manyOf'>> {
+  const most = { account_id, limit: MOST_NAMED + 1 }
+  const made = subject === undefined ? await history.madeWith(keys, most) : []
+  return subject !== undefined || made.length > MOST_NAMED
+    ? { manyOf: keys }
+    : { subject: [...keys, ...made] }
+}
+
+async function ofRequestsBy(
+  { history }: FlowDeps,
+  keys: readonly string[],
+  records: readonly AuditRecord[],
+): Promise<AuditRecord[]> {
+  const made = await history.madeWith(keys, { among: requestsIn(records) })
+  const wanted = new Set([...keys, ...made])
+  return records.filter(({ entry }) => entry !== undefined && wanted.has(entry.subject))
+}
+
+function requestsIn(records: readonly AuditRecord[]): string[] {
+  const subjects = records.flatMap(({ entry }) => entry?.subject ?? [])
+  return [...new Set(subjects.filter((subject) => subject.startsWith('req_')))]
 }
 
 /** Returns the position of a record in the order that the query asks for. */
@@ -167,8 +209,7 @@ async function concerning(
   person: User,
   records: readonly AuditRecord[],
 ): Promise<AuditRecord[]> {
-  const subjects = records.flatMap(({ entry }) => entry?.subject ?? [])
-  const requests = [...new Set(subjects.filter((subject) => subject.startsWith('req_')))]
+  const requests = requestsIn(records)
   const named = requests.length === 0 ? new Set() : await history.concerning(requests, person.id)
   return records.filter(
     ({ entry }) => entry !== undefined && (isOwn(entry, person) || named.has(entry.subject)),

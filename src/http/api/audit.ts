@@ -22,6 +22,10 @@ const filters = {
     description:
       'Only entries about this request, key, person, session, webhook or delivery; people and keys also by name.',
   }),
+  key: text.min(1, 'must not be empty').max(200, 'must not exceed 200 characters').optional().meta({
+    description:
+      'Only entries about this API key, by id or name, and about the requests it made that the service still has.',
+  }),
   actor: text.min(1, 'must not be empty').max(200, 'must not exceed 200 characters').optional().meta({
     description:
       'Only entries by this person, key or identity, or by this kind of actor; people and keys also by name.',

@@ -96,7 +96,8 @@ type Find = (filter: mongo.Filter<RecordDocument>, sort: mongo.Sort, limit: numb
 /** Reads the pages shown to people. */
 function createList(find: Find): AuditTrail['list'] {
   return async ({ account_id, type, subject, from, to, before, limit }) => {
-    const about = given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject })
+    const subjects = typeof subject === 'object' ? { $in: [...subject] } : subject
+    const about = given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subjects })
     if (!isByTime(given({ from, to }))) {
       const _id = { ...NUMBERED, ...(before === undefined ? {} : { $lt: before.seq }) }
       return find({ ...about, _id }, { _id: -1 }, limit)

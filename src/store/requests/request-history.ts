@@ -1,3 +1,4 @@
+import { given } from '../../domain/given.ts'
 import type { Precedent } from '../../domain/precedents.ts'
 import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
 import type { Clock } from '../../ports/ports.ts'
@@ -49,6 +50,8 @@ const PARTS = ['requirement.approvers.user_id', 'votes.user_id'] as const
 
 type Filter = Record<string, unknown>
 
+export type RequestHistory = ReturnType<typeof createRequestHistory>
+
 /** Reads an account's past requests for people; an index gives each read its order. */
 export function createRequestHistory(connection: StoreConnection, clock: Pick<Clock, 'now'>) {
   const collection = requestsIn(connection)
@@ -82,6 +85,16 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
         })
       }),
     ...kindReads(collection),
+    /** Returns the ids of requests that these keys made for the account: at most `limit` of them, or those `among` the given ids. */
+    async madeWith(
+      keyIds: readonly string[],
+      { account_id, among, limit = 0 }: { account_id?: string; among?: readonly string[]; limit?: number },
+    ): Promise<string[]> {
+      const part = given({ account_id, _id: among && { $in: [...among] } })
+      const projection = { _id: 1 } as const
+      const found = collection.find({ ...part, api_key_id: { $in: [...keyIds] } }, { projection, limit })
+      return (await found.toArray()).map(({ _id }) => _id)
+    },
     /** Returns the actions, by id, of those of these requests that belong to the account, or that name the person or have a vote of theirs. */
     async actionsOf(
       ids: readonly string[],

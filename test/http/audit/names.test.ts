@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
+import { send, signIn, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'
 import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { readCsv } from '../../support/read-csv.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -175,5 +177,46 @@ describe('the audit trail by names', () => {
     expect((await found(`q=${name}`)).sort()).toEqual(['delegate.set', 'key.revoked'])
     expect(await found('actor=cli')).toHaveLength(2)
     expect(await found('actor=nobody%20of%20that%20name')).toEqual([])
+  })
+
+  it('finds by key what is about it and about its requests, be they few or many, in pages and in the file', async () => {
+    const { deps } = service.composition
+    const asking = await setUpOwner(service, 'asking@example.com')
+    const person = (await deps.users.find(asking.owner.userId)) ?? expect.unreachable()
+    const [account_id, token] = [person.account_id, await signIn(service, person)]
+    const key = await keyId(asking)
+    const { name = '' } = (await deps.apiKeys.find(key)) ?? {}
+    const ids = [await ask(asking), await ask(asking)]
+    const foreign = await ask(stranger)
+    const subjects = [key, ids[0], 'req_deleted', ids[1], 'key_other', foreign, ids[0]]
+    await createAppender(deps)(
+      subjects.map((subject = '', n) => entryNumber(80 + n, { account_id, type: 'approval.voted', subject })),
+    )
+    const wanted = [ids[0], ids[1], ids[0], key]
+    const path = '/api/v1/account/audit'
+    const found = async (query: string): Promise<unknown> => {
+      const listed: string[] = []
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const page = await asking.owner.browser.get(`${path}?type=approval.voted&limit=3&${query}${cursor}`)
+        const { data, next_cursor } = auditListAnswer.parse(expectStatus(page, 200))
+        listed.push(...data.map(({ subject }) => subject))
+        cursor = next_cursor && `&cursor=${next_cursor}`
+      }
+      return listed
+    }
+    const ways = [`key=${key}`, `key=${encodeURIComponent(name)}`, `key=${key}&from=2020-01-01`]
+    const expectAll = async (): Promise<void> => {
+      const file = await send(service, `${path}/export?type=approval.voted&format=csv&key=${key}`, { token })
+      expect(readCsv(file.text).map((row) => row[7])).toEqual(['subject', ...wanted])
+      for (const way of ways) expect(await found(way), way).toEqual(wanted)
+      expect(await found(`key=${key}&subject=${ids[1]}`)).toEqual([ids[1]])
+      expect(await found(`key=${key}&subject=${foreign}`)).toEqual([])
+      expect(await found('key=no%20such%20key')).toEqual([])
+    }
+    await expectAll()
+    const many = Array.from({ length: 1_001 }, (_, n) => ({ _id: `req_${n}`, account_id, api_key_id: key }))
+    await stored(service, 'requests').insertMany(many.map((one) => Object(one)))
+    await expectAll()
   })
 })
