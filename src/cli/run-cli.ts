@@ -172,6 +172,10 @@ function addUserCommands(user: Command): void {
       .description('make a person with their own account, and print their one-time sign-in link')
       .option('--name <name>', 'their name on pages and in logs; the part before the @ if omitted')
       .option(
+        '--account-name <name>',
+        'the name of their own account, such as the organisation; theirs if omitted',
+      )
+      .option(
         '--renew',
         'make a new sign-in link for an existing person: the old one expired, or they were reset',
       )

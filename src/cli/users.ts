@@ -18,6 +18,7 @@ import { checkEmail, checkName, withService } from './with-service.ts'
 
 export interface InviteOptions {
   name?: string
+  accountName?: string
   renew?: boolean
   /** Invites into this account as a member; together with `role`. */
   account?: string
@@ -28,13 +29,14 @@ export interface InviteOptions {
 export function runInviteUser(address: string, options: InviteOptions): Promise<CommandResult> {
   const email = checkEmail(address)
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
-  if (options.renew && options.name !== undefined)
-    throw usageError('--renew keeps the name; leave out --name.')
+  const own = options.accountName === undefined ? {} : { account_name: checkName(options.accountName) }
+  if (options.renew && (options.name ?? options.accountName) !== undefined)
+    throw usageError('--renew keeps the names; leave out --name and --account-name.')
   const invite = async (deps: FlowDeps, made: string | undefined): Promise<CommandResult> => {
     const voids = made === undefined && !(await deps.users.any())
     const asked = options.renew
       ? renewInvitation(deps, { email }, { kind: 'cli' })
-      : inviteUser(deps, { email, ...name }, { kind: 'cli' })
+      : inviteUser(deps, { email, ...name, ...own }, { kind: 'cli' })
     const { user, link } = await asked.catch(whyNotInvited(email))
     const done = `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`
     // Enrolling replaces all factors of a person whom the operator never vouched for, so none of them is kept.
@@ -117,6 +119,10 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
   const email = checkEmail(address)
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
   const { accountId, role } = readMembership(options)
+  if (options.accountName !== undefined)
+    throw usageError(
+      '--account-name is for an account of their own; leave out --account and --role, or --account-name.',
+    )
   return withService(async (deps) => {
     const invite = inviteMemberByOperator(deps, accountId, { email, role, ...name })
     const { user, link } = await invite.catch(whyNotMember(email, accountId))

@@ -41,6 +41,7 @@ const FIELDS: Limited[] = [
   },
   { path: '/setup#good-token', label: 'Name of this passkey', taken: name },
   { path: '/setup#good-token', label: 'Your name', taken: name },
+  { path: '/setup#good-token', label: 'Organisation (optional)', taken: name },
   { path: '/setup#good-token', label: 'E-mail', taken: email },
   {
     path: '/signin',

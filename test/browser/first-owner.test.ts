@@ -47,6 +47,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(page.url()).toBe(`${service.url}/setup`)
     await page.getByLabel('E-mail').fill('ana@example.com')
     await page.getByLabel('Your name').fill('Ana Pereira')
+    await page.getByLabel('Organisation (optional)').fill('Acme Payments')
     await page.getByRole('button', { name: 'Create a passkey' }).click()
 
     await page.getByRole('heading', { name: 'From an API key to a checked receipt, in four steps' }).waitFor()
@@ -165,6 +166,9 @@ describeInBrowser('from the set-up link to the first receipt', () => {
           'http://localhost:3000',
         ),
       ).toBe(text)
+    expect(await page.evaluate('fetch("/api/v1/account").then((answer) => answer.json())')).toMatchObject({
+      name: 'Acme Payments',
+    })
     const lately = page.getByRole('region', { name: 'Decided lately' })
     expect(await lately.getByRole('row').nth(1).innerText()).toMatch(
       /^Approved\s+Deploy release 4.2 to production\s/,

@@ -42,7 +42,8 @@ const CLOSED: [string[], use: string, may: string][] = [
 describe('countersign user', () => {
   it('invites somebody while no service runs, and keeps them', async () => {
     const { env } = await useDataDir()
-    const invited = await cli(['user', 'invite', 'Alice@Example.com', '--name', 'Alice', '--json'], { env })
+    const names = ['--name', 'Alice', '--account-name', 'Acme']
+    const invited = await cli(['user', 'invite', 'Alice@Example.com', ...names, '--json'], { env })
     expect(invited.stderr).toBe('')
     expect(invited.code).toBe(0)
     expect(invited.json()).toEqual({
@@ -277,6 +278,14 @@ describe('countersign user', () => {
     expect(await invite('--account', unknown, '--role', 'owner')).toEqual([
       2,
       { error: 'usage', message: '"owner" is not a role; choose among approver, auditor.' },
+    ])
+    expect(await invite('--account', unknown, '--role', 'auditor', '--account-name', 'Acme')).toEqual([
+      2,
+      {
+        error: 'usage',
+        message:
+          '--account-name is for an account of their own; leave out --account and --role, or --account-name.',
+      },
     ])
     await cli(['user', 'invite', 'somebody@example.com'], { env })
     expect(await invite('--account', unknown, '--role', 'auditor')).toEqual([

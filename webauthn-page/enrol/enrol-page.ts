@@ -292,6 +292,7 @@ async function enrolPasskey(
 interface Person {
   email: string
   name: string
+  account_name?: string
 }
 
 /** The fields for the first owner. If a field is invalid, `read` marks it and returns undefined. */
@@ -302,14 +303,22 @@ function personFields() {
     'It identifies you to colleagues, and you enter it when you sign in with a code. No e-mail is sent to it.',
   )
   const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
+  const organisation = nameField(
+    'Organisation (optional)',
+    'Approvers read it on requests, and people are asked to join it. Otherwise your name stands there.',
+    { name: 'account_name', autocomplete: 'organization' },
+  )
   const read = (): Person | undefined => {
     const called = readName(name, 'Enter your name.')
     const address = readEmail(email, 'Enter your e-mail address, such as ana@example.com.')
-    return called === undefined || address === undefined ? undefined : { email: address, name: called }
+    const left = organisation.input.value.trim() === ''
+    const account = left ? '' : readName(organisation, '')
+    if (called === undefined || address === undefined || account === undefined) return undefined
+    return { email: address, name: called, ...(left ? {} : { account_name: account }) }
   }
   return {
-    element: div('person-fields', email.row, name.row),
-    fields: { email, name },
+    element: div('person-fields', email.row, name.row, organisation.row),
+    fields: { email, name, account_name: organisation },
     read,
   }
 }

@@ -49,7 +49,7 @@ export interface Schemas {
   CodeSignIn: { email: string; code: string }
   "Id.ses": string
   EnrollmentLookup: { token: string }
-  EnrollmentOptions: { token: string; email?: string; name?: string }
+  EnrollmentOptions: { token: string; email?: string; name?: string; account_name?: string }
   PasskeyEnrollment: { token: string; passkey_name: string; credential: Schemas["PasskeyRegistration"] }
   /** A `RegistrationResponseJSON` (WebAuthn Level 3). */
   PasskeyRegistration: { id: string; rawId: string; type: "public-key"; response: { clientDataJSON: string; attestationObject: string; transports?: readonly (string)[] | null } }

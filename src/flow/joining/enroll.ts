@@ -90,28 +90,35 @@ export function givesFactor(
   return user.enrolled_at === null && (by_operator === true || user.invited_by_account === account_id)
 }
 
+/** What a person types when they enrol; those invited type nothing. */
+interface Typed {
+  email?: string | undefined
+  name?: string | undefined
+  account_name?: string | undefined
+}
+
 /** Returns who enrols: the person, or the owner as typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */
 async function profileFor(
   deps: PeopleDeps,
   { user }: OpenEnrollment,
-  typed: { email?: string | undefined; name?: string | undefined },
-): Promise<{ email: string; name: string }> {
+  typed: Typed,
+): Promise<{ email: string; name: string; account_name?: string }> {
   if (user !== undefined) return { email: user.email, name: user.name }
   if (typed.email === undefined) throw fieldRequired('email')
   if (typed.name === undefined) throw fieldRequired('name')
   const email = normaliseEmail(typed.email)
   if (email === undefined) throw invalidField('email', 'is not an e-mail address')
   if ((await deps.users.findByEmail(email)) !== undefined) throw refusal('email_taken')
-  return { email, name: typed.name }
+  return { email, name: typed.name, ...given({ account_name: typed.account_name }) }
 }
 
 /**
- * Starts the registration under a link. The first owner's e-mail and name are fixed here, with the challenge.
+ * Starts the registration under a link. The first owner's e-mail and names are fixed here, with the challenge.
  * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
  */
 export async function startPasskeyEnrollment(
   deps: FlowDeps,
-  input: { token: string; email?: string | undefined; name?: string | undefined },
+  input: Typed & { token: string },
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
   const open = await openForEnrolling(deps, input.token)
   const typed = await profileFor(deps, open, input)
@@ -164,7 +171,7 @@ export async function enrollWithPasskey(
  */
 export async function startTotpEnrollment(
   deps: FlowDeps,
-  input: { token: string; email?: string | undefined; name?: string | undefined },
+  input: Typed & { token: string },
 ): Promise<TotpSetUp> {
   const open = await openForEnrolling(deps, input.token)
   const profile = await profileFor(deps, open, input)
@@ -191,7 +198,8 @@ export async function enrollWithTotp(
   if (!(await deps.enrollments.takeTry(open.enrollment.id))) throw refusal('enrollment_invalid')
   const totp = confirmTotp(deps, pending, input.code, deps.clock.now())
   const backup = drawBackupCodes(deps, pending.user_id)
-  const owner = { email: pending.email, name: pending.name, id: pending.user_id }
+  const { email, name, account_name, user_id: id } = pending
+  const owner = { email, name, id, ...given({ account_name }) }
   const change = () => ({ totp, totp_pending: null, backup_codes: backup.hashes })
   const grant = await finishEnrollment(deps, open, owner, { method: 'totp', by: 'totp', change }, client)
   return { ...grant, backup_codes: backup.codes }
@@ -201,6 +209,7 @@ export async function enrollWithTotp(
 interface NewOwner {
   email: string
   name: string
+  account_name?: string
   id?: string
   user_handle?: string
 }

@@ -1,6 +1,7 @@
 import type { AuditActor } from '../../domain/audit.ts'
 import { identityKey } from '../../domain/chat.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/base64.ts'
@@ -18,14 +19,14 @@ import { queueForPerson } from '../tell/trouble.ts'
  */
 export async function inviteUser(
   deps: PeopleDeps,
-  input: { email: string; name?: string },
+  input: { email: string; name?: string; account_name?: string },
   actor: AuditActor,
 ): Promise<{ user: User; link: EnrollmentLink }> {
   const email = normaliseEmail(input.email)
   if (email === undefined) throw invalidField('email', 'is not an e-mail address')
   if ((await deps.users.findByEmail(email)) !== undefined) throw refusal('email_taken')
   const name = input.name?.trim() || email.slice(0, email.indexOf('@'))
-  const { user, account } = newPerson(deps, { email, name })
+  const { user, account } = newPerson(deps, { email, name, ...given({ account_name: input.account_name }) })
   // The account first: should the service stop in between, an account without an owner does no harm.
   await deps.accounts.insert(account)
   const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor })] }

@@ -14,10 +14,10 @@ export function drawUserHandle(deps: PeopleDeps): string {
   return toBase64Url(deps.random.bytes(32))
 }
 
-/** Builds a person and their own account as they are first stored, without factors. */
+/** Builds a person and their own account, which without a name of its own has the person's, as they are first stored, without factors. */
 export function newPerson(
   deps: PeopleDeps,
-  facts: { email: string; name: string; id?: string; user_handle?: string } & Partial<
+  facts: { email: string; name: string; account_name?: string; id?: string; user_handle?: string } & Partial<
     Pick<User, 'home_account_id' | 'invited_by_account'>
   >,
 ): { user: User; account: Account } {
@@ -28,7 +28,7 @@ export function newPerson(
     account: {
       id: account_id,
       owner_id: id,
-      name: facts.name,
+      name: facts.account_name ?? facts.name,
       policy: { ...DEFAULT_POLICY },
       channels: [],
       members: [],

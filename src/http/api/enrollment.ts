@@ -14,7 +14,14 @@ export const lookUpBody = z.object({ token: linkToken }).meta({ id: 'EnrollmentL
 
 /** `POST /api/v1/enrollment/passkey/options` and `…/totp/options`; a set-up link asks for e-mail and name. */
 export const enrollmentOptionsBody = z
-  .object({ token: linkToken, email: email.optional(), name: givenName.optional() })
+  .object({
+    token: linkToken,
+    email: email.optional(),
+    name: givenName.optional(),
+    account_name: givenName
+      .optional()
+      .meta({ description: 'With a `setup` link: the name of the account; the person’s own if omitted.' }),
+  })
   .meta({ id: 'EnrollmentOptions' })
 
 export const passkeyEnrollmentBody = z

@@ -33,6 +33,7 @@ interface EnrollmentPending {
   user_id: string
   email: string
   name: string
+  account_name?: string
   sealed_seed: string
 }
 

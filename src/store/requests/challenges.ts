@@ -34,7 +34,7 @@ export interface Challenge {
   /** Batch: each request as shown to the person, in the order of the batch statement. */
   shown?: ShownItem[]
   /** Set-up of the first owner: what they typed before the ceremony. Enrolment: the user handle offered. */
-  profile?: { email: string; name: string; user_handle: string }
+  profile?: { email: string; name: string; account_name?: string; user_handle: string }
   expires_at: Date
 }
 

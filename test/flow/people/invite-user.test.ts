@@ -93,7 +93,7 @@ describe('the link of the first owner', () => {
       expect([answer.status, answer.body.error]).toEqual([400, error])
     }
     const { secret } = expectStatus(
-      await browser.post(path, { token, email: 'ada@example.com', name: 'Ada' }),
+      await browser.post(path, { token, email: 'ada@example.com', name: 'Ada', account_name: 'Engines' }),
       200,
     )
     const code = codeAt(secret, service.composition.deps.clock.now())
@@ -101,6 +101,7 @@ describe('the link of the first owner', () => {
     expect(answer.status).toBe(201)
     expect(answer.body.user).toMatchObject({ email: 'ada@example.com', name: 'Ada', has_totp: true })
     expect(answer.body.backup_codes).toHaveLength(10)
+    expect((await browser.get('/api/v1/account')).body.name).toBe('Engines')
     expect(await service.composition.deps.users.list()).toHaveLength(1)
   })
 })

@@ -34,6 +34,7 @@ describe('enrolment by passkey', () => {
         token,
         email: ' Ada@Example.COM ',
         name: 'Ada',
+        account_name: ' Analytical Engines ',
       })
     ).body
     expect(options).toMatchObject({
@@ -84,6 +85,7 @@ describe('enrolment by passkey', () => {
     ])
     const session = await browser.get('/api/v1/session')
     expect(session.body.user.id).toBe(answer.body.user.id)
+    expect(session.body.accounts).toMatchObject([{ name: 'Analytical Engines', role: 'owner', own: true }])
     const again = await browser.post('/api/v1/enrollment/lookup', { token })
     expect([again.status, again.body]).toEqual([410, INVALID])
   })
@@ -98,6 +100,7 @@ describe('enrolment by passkey', () => {
         token,
         email: 'mallory@example.com',
         name: 'M',
+        account_name: 'M & Sons',
       })
     ).body
     expect(options.user).toMatchObject({ name: 'bob@example.com', displayName: 'bob' })
@@ -108,6 +111,7 @@ describe('enrolment by passkey', () => {
       credential,
     })
     expect(answer.body.user).toMatchObject({ email: 'bob@example.com', name: 'bob' })
+    expect((await browser.get('/api/v1/account')).body.name).toBe('bob')
   })
 
   it.each([
