@@ -7,69 +7,32 @@ import { openInbox } from './inbox/inbox-page.ts'
 import type { PageEntry, PageView } from './shell/page-entry.ts'
 import { Router } from './shell/router.ts'
 
-/** Every page, in the order of the navigation. */
+/** Every page; `shell/navigation.ts` says who may open those of them that not everybody may. */
 const PAGES: readonly PageEntry[] = [
-  {
-    path: '/overview',
-    nav: 'Overview',
-    roles: ['owner', 'auditor'],
-    load: async () => (await import('./overview/overview-page.ts')).overviewPage,
-  },
+  { path: '/overview', load: async () => (await import('./overview/overview-page.ts')).overviewPage },
   {
     path: '/',
-    nav: 'Inbox',
     // Most visits begin with the inbox: its code loads with the shell, not after it.
     load: async () => {
       const open = openInbox()
       return async (context) => tellSuspended(await open(context), context.user)
     },
   },
-  {
-    path: '/requests',
-    nav: 'Requests',
-    load: async () => (await import('./requests/requests-page.ts')).requestsPage,
-  },
-  { path: '/requests/:id', load: async () => (await import('./requests/request-page.ts')).requestPage },
-  {
-    path: '/keys',
-    nav: 'API keys',
-    roles: ['owner'],
-    load: async () => (await import('./keys/keys-page.ts')).keysPage,
-  },
+  { path: '/requests', load: async () => (await import('./requests/requests-page.ts')).requestsPage },
+  { path: '/keys', load: async () => (await import('./keys/keys-page.ts')).keysPage },
   {
     path: '/integrations',
-    nav: 'Integrations',
-    roles: ['owner'],
     load: async () => (await import('./integrations/integrations-page.ts')).integrationsPage,
   },
   {
     path: '/integrations/webhooks/:id',
-    roles: ['owner'],
     load: async () => (await import('./integrations/webhook-page.ts')).webhookPage,
   },
-  {
-    path: '/members',
-    nav: 'Members',
-    roles: ['owner'],
-    load: async () => (await import('./members/members-page.ts')).membersPage,
-  },
-  {
-    path: '/settings',
-    nav: 'Settings',
-    roles: ['owner'],
-    load: async () => (await import('./settings/settings-page.ts')).settingsPage,
-  },
-  { path: '/audit', nav: 'Audit', load: async () => (await import('./audit/audit-page.ts')).auditPage },
-  {
-    path: '/account',
-    nav: 'Account',
-    load: async () => (await import('./account/account-page.ts')).accountPage,
-  },
-  {
-    path: '/verify',
-    public: true,
-    load: async () => (await import('./verify/verify-page.ts')).verifyPage,
-  },
+  { path: '/members', load: async () => (await import('./members/members-page.ts')).membersPage },
+  { path: '/settings', load: async () => (await import('./settings/settings-page.ts')).settingsPage },
+  { path: '/audit', load: async () => (await import('./audit/audit-page.ts')).auditPage },
+  { path: '/account', load: async () => (await import('./account/account-page.ts')).accountPage },
+  { path: '/verify', public: true, load: async () => (await import('./verify/verify-page.ts')).verifyPage },
 ]
 
 /** Warns in the inbox, which people visit often, of a suspended passkey: it may have a copy. */

@@ -18,6 +18,7 @@ const WORDS = {
   cli: 'commands',
   adapters: 'Slack, Teams',
   'embedded-mongo': 'a package',
+  kit: 'of all pages',
   'webauthn-page': 'hosted pages',
   dashboard: 'in the browser',
   client: 'for callers',
@@ -60,7 +61,7 @@ ${flow.svg}
 function houseRoom(path) {
   const [top, room] = path.split('/')
   if (top === 'src') return room
-  if (top === 'packages') return room
+  if (top === 'packages' || room === 'kit') return room
   return ROOMS.some((folder) => path.startsWith(`${folder}/`)) ? top : undefined
 }
 

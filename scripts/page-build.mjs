@@ -39,11 +39,19 @@ export const noPreload = {
 const OLDEST = ['safari16', 'chrome109', 'firefox115']
 
 /** What nearly every page needs: one file that comes with the shell, not a dozen small ones after it. */
-const toolkit = {
+const TOOLKIT =
+  /webauthn-page[\\/]kit[\\/](dom[\\/](?!dialog)|api|show[\\/]caller-text)|src[\\/]domain[\\/](?:search|text|text-direction|text-scripts|request)\.ts/
+/** Nearly every page of the dashboard also has these; of the hosted pages, none that is loaded first. */
+const PARTS = /dom[\\/]dialog|dashboard[\\/]parts[\\/]section/
+
+const toolkit = (folder) => ({
   name: 'toolkit',
-  test: /(webauthn-page[\\/]kit[\\/](dom|api|show[\\/]caller-text)|src[\\/]domain[\\/](?:search|text|text-direction|text-scripts|request)\.ts|dashboard[\\/]parts[\\/]section)/,
+  test: folder === 'dashboard' ? new RegExp(`${TOOLKIT.source}|${PARTS.source}`) : TOOLKIT,
   minShareCount: 2,
-}
+})
+
+/** The words of a request's timeline: together with the code that shows it, they would be too much for one file. */
+const words = { name: 'words', test: /dashboard[\\/].*audit-words/ }
 
 /**
  * The Vite configuration of the pages in `folder`, built to `dist/<folder>`. Nothing is inlined (no data: script, no
@@ -65,7 +73,11 @@ export function pageBuild(folder, publicDir = false, more = []) {
       cssCodeSplit: false,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      rolldownOptions: { output: { codeSplitting: { groups: [toolkit] } } },
+      rolldownOptions: {
+        output: {
+          codeSplitting: { groups: folder === 'dashboard' ? [toolkit(folder)] : [toolkit(folder), words] },
+        },
+      },
     },
   }
 }

@@ -1,5 +1,6 @@
 import { DecidePage } from './decide/decide-page.ts'
-import { forgetWhenLeft, plainScene, showScene } from './kit/dom/stage.ts'
+import { wasSignedIn } from './kit/api/signed-in-before.ts'
+import { forgetWhenLeft, keepNavigation, plainScene, showScene } from './kit/dom/stage.ts'
 import { signInPage } from './sign-in/sign-in.ts'
 
 /** Opens the page for the path. Pages other than a decision are in separate files, so that they do not slow down a decision. */
@@ -27,4 +28,6 @@ function wantedOutcome(search: string): 'approved' | 'rejected' | undefined {
 }
 
 if (/^\/[ab]\//.test(location.pathname)) forgetWhenLeft()
+// Its room is kept from the start: what is decided on must not move when it is filled.
+if (/^\/a\//.test(location.pathname) && wasSignedIn()) keepNavigation(true)
 void route()

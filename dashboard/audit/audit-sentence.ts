@@ -9,8 +9,11 @@ import { auditSentence, partsOf, valueWord } from './audit-words.ts'
 /** The context in which an entry is shown. */
 export type Reading = ReturnType<typeof readingOf>
 
+/** Who reads, and for which account. */
+export type Reader = Pick<PageContext, 'user' | 'href' | 'account'>
+
 /** Returns the context in which the entries of a page are shown: the reader, and the names that the service knows. */
-export function readingOf({ user, href, account }: PageContext) {
+export function readingOf({ user, href, account }: Reader) {
   const names = new Map<string, string>()
   const actions = new Map<string, string>()
   return {
@@ -92,12 +95,12 @@ export function aboutElement(id: string, reading: Reading): HTMLElement {
   const action = reading.actions.get(id)
   if (action === undefined) return idElement(id, reading)
   const words = el('span', { class: 'inbox-action' }, callerText(action))
-  return pageLink(reading.href(`/requests/${id}`), words)
+  return pageLink(reading.href(`/a/${id}`), words)
 }
 
 /** The path of the id's page; for a reader without pages of members and keys, of a list filtered by the id. */
 export function pathOf(id: string, { owner }: Reading): string | undefined {
-  if (/^req_\w{26}$/.test(id)) return `/requests/${id}`
+  if (/^req_\w{26}$/.test(id)) return `/a/${id}`
   if (/^whk_\w{26}$/.test(id) && owner) return `/integrations/webhooks/${id}`
   if (/^key_\w{26}$/.test(id)) return owner ? `/keys?q=${id}` : `/requests?key=${id}`
   if (!/^usr_\w{26}$/.test(id)) return undefined

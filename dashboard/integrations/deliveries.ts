@@ -47,7 +47,7 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
 function nameOf({ event_type, event_id, request_id }: Delivery, { href }: PageContext): HTMLElement[] {
   const name = el('code', {}, event_type)
   if (request_id === undefined) return [name]
-  const open = link(href(`/requests/${encodeURIComponent(request_id)}`), '', {
+  const open = link(href(`/a/${encodeURIComponent(request_id)}`), '', {
     class: 'row-link',
     'aria-label': `${event_type}: its request, ${event_id}`,
   })

@@ -120,7 +120,7 @@ function keyFigures(
   const oldest: Child[] =
     oldest_pending === undefined
       ? ['none pending']
-      : ['oldest ', linkWith(href(`/requests/${oldest_pending.id}`), ago(oldest_pending.created_at))]
+      : ['oldest ', linkWith(href(`/a/${oldest_pending.id}`), ago(oldest_pending.created_at))]
   return el(
     'dl',
     { class: 'figures' },

@@ -180,7 +180,7 @@ function requestTable(context: PageContext, isWaiting: boolean) {
     /** @returns the link in the first of the new rows */
     add: (rows: readonly RequestRow[]): HTMLElement | undefined => {
       const made = rows.map((row) => {
-        const open = link(href(`/requests/${encodeURIComponent(row.id)}`), '', { class: 'row-link' })
+        const open = link(href(`/a/${encodeURIComponent(row.id)}`), '', { class: 'row-link' })
         open.append(el('span', { class: 'inbox-action' }, callerText(row.action)))
         return { open, cells: cellsOf(row, open, person) }
       })

@@ -25,7 +25,7 @@ export function similarSection(found: Similar | undefined): HTMLElement | undefi
 
 function earlierRow(earlier: Earlier, names: Record<string, string>): HTMLElement {
   const { id, created_at, decision, differs, more } = earlier
-  const open = link(`/requests/${encodeURIComponent(id)}`, '')
+  const open = link(`/a/${encodeURIComponent(id)}`, '')
   open.append(el('span', { class: 'inbox-action' }, callerText(earlier.action)))
   const who: Child[] =
     decision === undefined

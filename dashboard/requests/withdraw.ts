@@ -15,7 +15,7 @@ export function withdrawButton(
   label: string,
   ids: () => readonly string[],
   slot: NoticeSlot,
-  { done }: PageContext,
+  { done }: Pick<PageContext, 'done'>,
 ): HTMLButtonElement {
   const withdraw = async (): Promise<void> => {
     // The list may grow while the confirmation is open.

@@ -3,7 +3,7 @@ import type { Answer } from '../../src/http/api/shared/fields.ts'
 import type { User } from '../../webauthn-page/kit/api/contract.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
-type CurrentSession = Answer<typeof currentSessionAnswer>
+export type CurrentSession = Answer<typeof currentSessionAnswer>
 
 /** `GET /session`. */
 export const currentSessionShape = answer<CurrentSession>()

@@ -1,5 +1,13 @@
 import type { AccountView } from './account-view.ts'
 
+/** The ways from a page that shows `account`: to calls about it, and to other pages for it. */
+export function waysOf(account: AccountView, accounts: readonly AccountView[]) {
+  return {
+    ofAccount: (path: string) => ofAccount(path, account),
+    href: (path: string) => pageHref(path, account, accounts),
+  }
+}
+
 /** Adds `account=` to `path` for an account that is not the person's own: the own account is the service's default. */
 export function ofAccount(path: string, { id, own }: AccountView): string {
   return own ? path : withAccount(path, id)

@@ -1,6 +1,6 @@
 import type { DashboardPath } from '../../src/domain/pages.ts'
 import type { User } from '../../webauthn-page/kit/api/contract.ts'
-import type { AccountInvitation, AccountView, Role } from './account-view.ts'
+import type { AccountInvitation, AccountView } from './account-view.ts'
 
 /** The view that a page builds for an address; the router shows it. */
 export interface PageView {
@@ -52,25 +52,8 @@ export interface PublicVisit extends Visit {
 
 type OpenPublicPage = (visit: PublicVisit) => Promise<PageView>
 
-interface Entry {
-  path: DashboardPath
-  /** Its name in the navigation; a page without one counts there as part of the entry whose path its own begins with. */
-  nav?: string
-}
-
 /** One page of the dashboard. `load` imports the page's module, so that each page becomes a separate file. */
-export type PageEntry = Entry &
-  (
-    | { public: true; load(): Promise<OpenPublicPage> }
-    | {
-        public?: false
-        /** The roles, in the account that is shown, that may see the page; without them, all may. */
-        roles?: readonly Role[]
-        load(): Promise<OpenPage>
-      }
-  )
-
-/** Checks whether a person with this role in the account may open the page. */
-export function isOpenTo(entry: PageEntry, role: Role): boolean {
-  return entry.public === true || entry.roles === undefined || entry.roles.includes(role)
-}
+export type PageEntry = { path: DashboardPath } & (
+  | { public: true; load(): Promise<OpenPublicPage> }
+  | { public?: false; load(): Promise<OpenPage> }
+)

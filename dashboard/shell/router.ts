@@ -5,12 +5,13 @@ import { endSession, noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/a
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
-import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
+import { keepNavigation, showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { idleParts } from '../parts/section.ts'
 import { type AccountView, accountsOf, currentSessionShape, isOwned } from './account-view.ts'
-import { matchPath, ofAccount, pageHref } from './addresses.ts'
-import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
+import { matchPath, pageHref, waysOf } from './addresses.ts'
+import { isOpenTo, showNavigation } from './navigation.ts'
+import type { PageEntry, PageView, Visit } from './page-entry.ts'
 import { retryWhenOnline } from './retry-when-online.ts'
 import { isShown, noteShown } from './shown-address.ts'
 
@@ -37,7 +38,7 @@ export class Router {
 
   /** Shows the first page and listens for the next ones. */
   start(): Promise<void> {
-    if (!wasSignedIn()) hideNavigation()
+    keepNavigation(wasSignedIn())
     addEventListener('click', (event) => {
       const address = clickedAddress(event, (path) => this.#find(path) !== undefined)
       if (address !== undefined) void this.#go(address)
@@ -121,7 +122,8 @@ export class Router {
     const member = session && account && { ...visit, ...membership(session, account) }
     if ('public' in open) return open.public({ ...visit, member })
     if (member === undefined || session === undefined) return foreignView()
-    if (!isOpenTo(found.entry, member.account.role)) return closedView(member.account, ownAddress(session))
+    if (!isOpenTo(found.entry.path, member.account.role))
+      return closedView(member.account, ownAddress(session))
     const view = await open.private(member)
     // On every page: it must be seen within a day.
     const { recovery } = session
@@ -135,18 +137,15 @@ export class Router {
     const { pathname } = location
     showSession(session, account, (other) => {
       const entry = this.#find(pathname)?.entry
-      const stays = entry !== undefined && !entry.path.includes(':') && isOpenTo(entry, other.role)
+      const stays = entry !== undefined && !entry.path.includes(':') && isOpenTo(entry.path, other.role)
       void this.#go(pageHref(stays ? pathname : '/', other, session?.accounts ?? []))
     })
     if (session === undefined) {
-      hideNavigation()
+      keepNavigation(false)
       return
     }
     const looked = account ?? session.accounts[0]
-    const entries = this.#pages.flatMap((entry) =>
-      entry.nav !== undefined && isOpenTo(entry, looked.role) ? [{ path: entry.path, nav: entry.nav }] : [],
-    )
-    showNavigation(entries, pathname, looked, session.accounts)
+    showNavigation(looked.role, pathname, waysOf(looked, session.accounts).href)
   }
 
   #show({ title, scene, wide = false }: PageView, { message, first = false, scroll = 0 }: Opening): void {
@@ -165,11 +164,7 @@ export class Router {
 
 /** The part of the context that only pages for signed-in people get. */
 function membership({ user, accounts, invitations }: Session, account: AccountView) {
-  return {
-    ...{ user, account, accounts, invitations },
-    ofAccount: (path: string) => ofAccount(path, account),
-    href: (path: string) => pageHref(path, account, accounts),
-  }
+  return { user, account, accounts, invitations, ...waysOf(account, accounts) }
 }
 
 /** Removes the success notice at the next action: “Done” above a later failure would contradict it. */
@@ -343,42 +338,6 @@ async function signOut(): Promise<void> {
   if (failed === undefined) return location.replace('/signin')
   document.querySelector('main')?.prepend(notice('error', 'you are still signed in. ', failed))
   scrollTo(0, 0)
-}
-
-/** Fills the navigation bar; `current` is the path of the page that is shown. */
-function showNavigation(
-  entries: readonly { path: string; nav: string }[],
-  current: string,
-  account: AccountView,
-  accounts: readonly AccountView[],
-): void {
-  const bar = document.querySelector<HTMLElement>('#navigation')
-  if (bar === null) return
-  bar.hidden = false
-  const items = entries.map(({ path, nav }) => {
-    const here = path === current ? 'page' : isBelow(current, path) ? 'true' : undefined
-    return el('li', {}, link(pageHref(path, account, accounts), nav, { 'aria-current': here }))
-  })
-  const list = el('ul', {}, ...items)
-  bar.replaceChildren(list)
-  // Deferred: measuring now would force a layout of a page that is about to be filled.
-  requestAnimationFrame(() => {
-    const here = list.querySelector('[aria-current]')?.getBoundingClientRect()
-    const bounds = list.getBoundingClientRect()
-    if (here !== undefined) list.scrollLeft += here.left - bounds.left + (here.width - bounds.width) / 2
-    // A partly hidden first entry would cover the arrow that shows that the list can be scrolled.
-    if (list.scrollLeft < (items[0]?.offsetWidth ?? 0)) list.scrollLeft = 0
-  })
-}
-
-function isBelow(path: string, parent: string): boolean {
-  return parent !== '/' && path.startsWith(`${parent}/`)
-}
-
-/** Hides the navigation: a signed-out visitor has no pages to go to. */
-function hideNavigation(): void {
-  const bar = document.querySelector<HTMLElement>('#navigation')
-  if (bar !== null) bar.hidden = true
 }
 
 type Session = NonNullable<Awaited<ReturnType<typeof loadSession>>>

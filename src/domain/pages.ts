@@ -7,7 +7,6 @@ export const DASHBOARD_PATHS = [
   '/overview',
   '/account',
   '/requests',
-  '/requests/:id',
   '/keys',
   '/integrations',
   '/integrations/webhooks/:id',

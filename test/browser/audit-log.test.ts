@@ -143,8 +143,8 @@ describeInBrowser('the audit log', () => {
       const links = await entries().nth(at).locator('.audit-where a').all()
       return Promise.all(links.map((one) => one.getAttribute('href')))
     }
-    expect(await paths(0)).toEqual([`/requests/${REQUEST}`])
-    expect(await paths(1)).toEqual([`/requests/${REQUEST}`, `/integrations/webhooks/${WEBHOOK}`])
+    expect(await paths(0)).toEqual([`/a/${REQUEST}`])
+    expect(await paths(1)).toEqual([`/a/${REQUEST}`, `/integrations/webhooks/${WEBHOOK}`])
     for (const width of [390, 800]) {
       await visitor.page.setViewportSize({ width, height: 844 })
       const where = await entries().nth(1).locator('.audit-where').first().boundingBox()
@@ -168,7 +168,7 @@ describeInBrowser('the audit log', () => {
     expect(await visitor.page.evaluate('navigator.clipboard.readText()')).toBe(REQUEST)
     await visitor.page.locator('.audit-about').getByRole('link', { name: REQUEST, exact: true }).click()
     await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
-    expect(visitor.page.url()).toBe(`${suite.server().url}/requests/${REQUEST}`)
+    expect(visitor.page.url()).toBe(`${suite.server().url}/a/${REQUEST}`)
   })
 
   it('leads from an entry to all that the same person or key did, and to all about the same thing', async () => {

@@ -189,7 +189,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.reload()
     await page.getByText('You have no pending requests.').waitFor()
     expect(await last.count()).toBe(0)
-    expect(await lately.getByRole('link', { name: DEPLOY }).getAttribute('href')).toBe(`/requests/${id}`)
+    expect(await lately.getByRole('link', { name: DEPLOY }).getAttribute('href')).toBe(`/a/${id}`)
     const used = await callWithKey(service, rawKey, `/${id}/consume`, JSON.parse(USED ?? ''))
     expect(await used.json()).toMatchObject({ request_id: id, consumed_at: expect.any(String) })
     await page.goto('/overview')

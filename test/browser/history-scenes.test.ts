@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
+import { it } from 'vitest'
 import type { Card } from '../../dashboard/requests/request-shapes.ts'
 import { describeInBrowser } from '../support/browser.ts'
+import type { PageState } from '../support/page-answers.ts'
 import {
   decidedRow,
   type HistoryArea,
@@ -16,7 +17,7 @@ import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
 import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
-const REQUEST = `/requests/${sampleReview().id}`
+const REQUEST = `/a/${sampleReview().id}`
 const HOSTILE = `Pay \u202Eevil\u202C <img src=x onerror=alert(1)> p\u0430ypal\u200b${'x'.repeat(420)}`
 
 const ROWS = [
@@ -72,6 +73,11 @@ const CARD: Card = {
   created_at: '2026-11-20T09:30:00.000Z',
 }
 
+/** Of the account that asked. */
+const OWNER: PageState['accounts'] = [
+  { id: sampleReview().requester.account, name: 'Company', role: 'owner', own: true },
+]
+
 const SCENES: Record<string, PageScene<HistoryArea>> = {
   'history with filters': {
     prepare: (area) => {
@@ -92,6 +98,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
   'decided request with its deliveries': {
     prepare: (area, state) => {
       state.review = sampleDecided()
+      state.accounts = OWNER
       const failed = sampleDelivery({
         id: 'dlv_2',
         target: 'webhook',
@@ -111,14 +118,24 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
       }
     },
     path: REQUEST,
-    ready: '.receipt',
+    ready: '.attempts',
     act: async (page) => {
       await page.getByText('Signed receipt').click()
       await page.locator('.attempts > summary').first().click()
     },
   },
-  'request that waits for this person': { path: REQUEST, ready: '.panel' },
-  'unknown request': { path: '/requests/req_1', ready: 'h1' },
+  'request that waits for this person, unfolded': {
+    prepare: (area, state) => {
+      state.accounts = OWNER
+      area.entries = [sampleEntry()]
+    },
+    path: REQUEST,
+    ready: '.panel',
+    act: async (page) => {
+      await page.getByText('Timeline and earlier requests').click()
+      await page.getByRole('button', { name: 'Withdraw the request' }).waitFor()
+    },
+  },
   'audit log': {
     prepare: (area) => {
       area.entries = [...ENTRIES, ...ENTRIES]
@@ -176,8 +193,7 @@ describeInBrowser('history and audit log for everybody', () => {
     await tabTo(ROWS[0]?.action ?? '')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
-    await expect.poll(focused).toBe('Approve or reject this action?')
-    await tabTo('Approve or reject')
+    await tabTo('Timeline and earlier requests')
     await page.goBack()
     await page.getByRole('heading', { name: '5 requests found' }).waitFor()
   })

@@ -68,7 +68,6 @@ describeInBrowser('history and audit log of several people at once, against the 
     await ben.page.goto(`/requests/${alone}?${company}`)
     await heading(ben, 'Request not available').waitFor()
     await ben.page.goto(`/requests/${both}?${company}`)
-    await ben.page.getByRole('link', { name: 'Approve or reject' }).click()
     await ben.page.getByText('Add a comment').click()
     await ben.page.getByLabel('Comment (optional)').fill('Looks right.')
     await ben.page.getByRole('button', { name: 'Approve' }).click()
@@ -94,13 +93,10 @@ describeInBrowser('history and audit log of several people at once, against the 
     await ana.page.goto(`/requests/${both}`)
     await heading(ana, 'Notifications').waitFor()
     expect(await axeViolations(ana.page)).toEqual([])
-    const record = await saved(ana, () =>
-      ana.page.getByRole('button', { name: 'Download the whole record' }).click(),
+    const record = await saved(ana, () => ana.page.getByRole('button', { name: 'Download as JSON' }).click())
+    const receipt = await saved(cleo, () =>
+      cleo.page.getByRole('button', { name: 'Download as JSON' }).click(),
     )
-    const receipt = await saved(cleo, async () => {
-      await cleo.page.getByText('Signed receipt').click()
-      await cleo.page.getByRole('button', { name: 'Download as JSON' }).click()
-    })
     const jwks = `${service.url}/.well-known/jwks.json`
     for (const { path } of [record, receipt]) {
       const run = await cli(['verify', path, '--jwks', jwks, '--json'])

@@ -120,7 +120,10 @@ describe('the size of what is loaded first', () => {
     const later = files
       .filter((name) => !first.includes(name))
       .map((name) => name.replace(/-[\w-]{8}\.js$/, ''))
-    expect(later.sort()).toEqual(['attachment-view', 'consent-page', 'enrol-page', 'link-page', 'precedents'])
+    expect(later.sort()).toEqual([
+      ...['addresses', 'attachment-view', 'consent-page', 'dialog', 'enrol-page', 'link-page'],
+      ...['navigation', 'precedents', 'request-log', 'request-past', 'words'],
+    ])
     const size = async (names: readonly string[]) =>
       (await Promise.all(names.map((name) => readFile(join(BUILT_PAGE, 'assets', `${name}.gz`))))).reduce(
         (sum, { length }) => sum + length,

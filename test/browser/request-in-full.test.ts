@@ -15,7 +15,8 @@ import { peopleArea } from '../support/page-people-answers.ts'
 import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
-const ID = sampleReview().id
+const { id: ID, requester } = sampleReview()
+const ACCOUNT = requester.account
 const CARD: Card = {
   id: 'crd_1',
   platform: 'teams',
@@ -33,41 +34,41 @@ describeInBrowser('one request in full', () => {
   let visitor: Visitor
 
   beforeEach(async () => {
+    suite.server().state.accounts = [{ id: ACCOUNT, name: 'Company', role: 'owner', own: true }]
     visitor = await suite.visit({ viewport: { width: 1440, height: 900 } })
   })
+  const unfold = (): Promise<void> => visitor.page.getByText('Timeline and earlier requests').click()
   const main = (): Locator => visitor.page.locator('main')
   const open = async (heading: string): Promise<void> => {
-    await visitor.page.goto(`/requests/${ID}`)
+    await visitor.page.goto(`/a/${ID}`)
     await visitor.page.getByRole('heading', { name: heading, exact: true }).waitFor()
   }
   const show = (changes: Parameters<typeof sampleReview>[0]): void => {
     suite.server().state.review = sampleReview(changes)
   }
 
-  it('shows what the caller wrote in its frame, and leads whoever it waits for to the page that decides', async () => {
+  it('asks for what happened only once it is unfolded, for somebody who comes to decide', async () => {
     await open('Approve or reject this action?')
-    const box = await visitor.page.locator('.caller-box').innerText()
-    for (const text of ['Written by the caller', 'Delete 18 204 invoices', 'OPS-4411', 'Severity: high'])
-      expect(box).toContain(text)
-    expect(await visitor.page.locator('.time-left').innerText()).toMatch(/^Expires in /)
-    expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
-    const review = visitor.page.getByRole('link', { name: 'Approve or reject' })
-    await visitor.page.setViewportSize({ width: 390, height: 844 })
-    expect((await review.boundingBox())?.y, 'on the first screen of a phone').toBeLessThan(600)
-    await review.click()
-    await visitor.page.getByRole('button', { name: 'Approve' }).waitFor()
-    expect(visitor.page.url()).toBe(`${suite.server().url}/a/${ID}`)
+    const past = () => suite.server().calls.filter((call) => /deliveries|audit/.test(call))
+    await visitor.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Keys' }).waitFor()
+    expect(past()).toEqual([])
+    await unfold()
+    await visitor.page.getByRole('button', { name: 'Withdraw the request' }).waitFor()
+    expect(past()).toHaveLength(2)
   })
 
   it('offers no decision to an auditor, and asks for no deliveries', async () => {
-    suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
+    suite.server().state.accounts = [{ id: ACCOUNT, name: 'Company', role: 'auditor', own: false }]
     show({ may_decide: false, why_not: 'not_found', approver: null, methods: [] })
     await open('Waiting for a decision')
+    await expect.poll(() => suite.server().calls).toContain('GET /account/audit')
     const text = await main().innerText()
     expect(text).toContain('You can follow this request here, but you cannot decide it.')
     expect(text).toContain('you are not one of its approvers')
     expect(text).not.toContain('Notifications')
-    expect(await visitor.page.locator(`a[href="/a/${ID}"]`).count()).toBe(0)
+    expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject|Withdraw)/ }).count()).toBe(0)
+    const ways = visitor.page.getByRole('navigation', { name: 'Main' }).getByRole('link')
+    expect(await ways.allInnerTexts()).toEqual(['Overview', 'Inbox', 'Requests', 'Audit', 'Account'])
     expect(suite.server().calls.filter((call) => call.includes('deliveries'))).toEqual([])
   })
 
@@ -108,9 +109,9 @@ describeInBrowser('one request in full', () => {
     )
     const [download] = await Promise.all([
       visitor.page.waitForEvent('download'),
-      visitor.page.getByRole('button', { name: 'Download the whole record' }).click(),
+      visitor.page.getByRole('button', { name: 'Download as JSON' }).click(),
     ])
-    expect(download.suggestedFilename()).toBe(`${ID}.json`)
+    expect(download.suggestedFilename()).toBe(`${review.decision?.id}.json`)
     const record: unknown = JSON.parse(await readFile(await download.path(), 'utf8'))
     const { decision, ...request } = Object(record)
     const { action, created_at, expires_at, context_json } = sampleDecided()
@@ -176,7 +177,9 @@ describeInBrowser('one request in full', () => {
     ]
     show({ seen, names: { [approver]: 'Ann' } })
     await open('Approve or reject this action?')
+    await unfold()
     const steps = visitor.page.getByRole('list', { name: 'Timeline' }).locator('li p')
+    await steps.first().waitFor()
     expect(await steps.allInnerTexts()).toEqual([
       'The API key deploy made a request',
       'Posted in Teams to a channel',
@@ -220,14 +223,17 @@ describeInBrowser('one request in full', () => {
     })
     area.log.data = [...Array.from({ length: 100 }, () => sampleDelivery({ state: 'due' })), webhook]
     await open('Approve or reject this action?')
+    await unfold()
     const section = visitor.page.getByRole('region', { name: 'Timeline' })
     const steps = async () => (await section.locator('li p').allInnerTexts()).join('\n')
+    await section.waitFor()
     expect(await steps()).toMatch(
       /^The API key deploy made a request\nThe webhook of approval.approved was delivered\nThe receipt was checked: pending\nThe receipt was checked: valid, 130 times, the last \S.*$/,
     )
     expect(await section.innerText()).not.toContain('not shown')
     area.entries = [...checks(1000), sampleEntry()]
     await visitor.page.reload()
+    await unfold()
     const log = section.getByRole('link', { name: 'The audit log' })
     expect(await log.getAttribute('href')).toBe(`/audit?subject=${ID}`)
     expect(await steps()).toContain('1000 times')
@@ -256,6 +262,7 @@ describeInBrowser('one request in full', () => {
       quiet,
     }
     await open('Approve or reject this action?')
+    await unfold()
     const list = visitor.page.getByRole('list', { name: 'Deliveries' })
     await list.getByText('2 attempts').click()
     const text = await list.innerText()
@@ -306,48 +313,12 @@ describeInBrowser('one request in full', () => {
   })
 
   it('leaves references where the service tells no names, and asks for no members', async () => {
-    suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
+    suite.server().state.accounts = [{ id: ACCOUNT, name: 'Company', role: 'auditor', own: false }]
     suite.server().state.review = sampleDecided()
     await open('Approved')
     const panel = await visitor.page.locator('.panel').innerText()
     expect(panel).toContain('Approver aa11bb22cc33dd44')
     expect(panel).toContain('by the delegate 0011223344556677')
     expect(suite.server().calls).not.toContain('GET /account/members')
-  })
-
-  it('follows the votes of others, and becomes another page when the request is decided', async () => {
-    await visitor.page.clock.install()
-    show({ quorum: { needed: 2, approved: 0 } })
-    await open('Approve or reject this action?')
-    const vote = sampleDecided().votes[1]
-    if (vote === undefined) throw new Error('the sample has two votes')
-    show({ quorum: { needed: 2, approved: 1 }, votes: [vote] })
-    await visitor.page.clock.runFor(5500)
-    await visitor.page.getByText('1 of 2 needed approvals so far').waitFor()
-    expect(await visitor.page.locator('#announcements').innerText()).toBe('1 of 2 approvals')
-    suite.server().state.review = sampleDecided()
-    await visitor.page.clock.runFor(5500)
-    await visitor.page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
-    const calls = (): number => suite.server().calls.filter((call) => call.endsWith('/review')).length
-    const before = calls()
-    await visitor.page.clock.runFor(30_000)
-    expect(calls()).toBe(before)
-  })
-
-  it('stops for safety when the details do not have their fingerprint', async () => {
-    show({ context_sha256: 'b'.repeat(64) })
-    await open('This page could not be loaded')
-    expect(await main().innerText()).toContain('do not have the fingerprint that would be signed')
-    expect(await visitor.page.locator('.caller-box').count()).toBe(0)
-  })
-
-  it('tells nobody whether a request of somebody else exists', async () => {
-    suite.server().state.review = undefined
-    await open('Request not available')
-    await visitor.page.goto('/requests/constructor')
-    await visitor.page.getByRole('heading', { name: 'Request not available' }).waitFor()
-    expect(suite.server().calls.filter((call) => call.includes('constructor'))).toEqual([])
-    await visitor.page.getByRole('link', { name: 'All requests' }).click()
-    await visitor.page.getByRole('heading', { name: 'No requests yet' }).waitFor()
   })
 })

@@ -60,7 +60,7 @@ describeInBrowser('the history of requests', () => {
     expect(await time.getAttribute('title')).toBe('25 Nov 2026, 12:00:00 UTC')
     // Where the asker stands: the link lies over the whole line.
     await rows().nth(1).locator('.col-asker').click({ force: true })
-    await visitor.page.waitForURL('**/requests/req_0')
+    await visitor.page.waitForURL('**/a/req_0')
   })
 
   it('names nobody where the sandbox decided', async () => {

@@ -114,6 +114,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     expect(await filter.locator('option:checked').innerText()).toMatch(/^No longer a member: usr_/)
     expect(await axeViolations(owner.page)).toEqual([])
     await owner.page.getByRole('link', { name: 'Deploy release 4.4' }).click()
+    await owner.page.getByText('Timeline and earlier requests').click()
     await press(owner.page, 'Withdraw the request')
     await press(owner.page, 'Cancel')
     await press(owner.page, 'Withdraw the request')

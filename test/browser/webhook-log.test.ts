@@ -61,7 +61,7 @@ describeInBrowser('the delivery log of a webhook', () => {
         .getByRole('link', { name: /its request/ })
         .first()
         .getAttribute('href'),
-    ).toBe('/requests/req_1')
+    ).toBe('/a/req_1')
   })
 
   it('is narrowed at once, the address says how, and the file has all of that', async () => {

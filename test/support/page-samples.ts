@@ -90,6 +90,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     votes: [],
     seen: [],
     decision: undefined,
+    verify_qr: undefined,
     names: {},
     ...changes,
   }

@@ -1,12 +1,13 @@
+import { type CurrentSession, currentSessionShape } from '../../dashboard/shell/account-view.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import { visibleString } from '../../src/domain/text.ts'
-import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
+import type { Review } from '../kit/api/contract.ts'
 import { get } from '../kit/api/request.ts'
+import { noteSignedIn } from '../kit/api/signed-in-before.ts'
 import { type Draft, keptDraft } from '../kit/dom/draft.ts'
-import { announce, type Child, div, link, p } from '../kit/dom/element.ts'
-import { kept } from '../kit/dom/kept.ts'
+import { announce, type Child, div, el, folded } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
-import { notice } from '../kit/dom/notice.ts'
+import { notice, noticeSlot } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
 import { whileVisible } from '../kit/dom/while-visible.ts'
 import {
@@ -18,7 +19,6 @@ import {
 } from '../kit/request/checked-review.ts'
 import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
-import { byEnd, fitsFilters, inboxOrder, keepFilters } from '../kit/request/inbox-filter.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { ACTION_ID, requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote, WORD_OF } from '../kit/request/request-words.ts'
@@ -42,6 +42,10 @@ export class DecidePage {
   #unseen: Unseen | undefined
   /** The request and clock that the count-down uses. */
   #time: CheckedReview | undefined
+  /** Who is signed in; loaded once the request is there. */
+  #session: Promise<CurrentSession> | undefined
+  /** What happened to the request, folded until a person wants it, if they came to decide. */
+  #past: HTMLDetailsElement | undefined
   /** The links away from this page; they stay the same from scene to scene. */
   #way: HTMLElement | undefined
   #busy = false
@@ -65,15 +69,27 @@ export class DecidePage {
     try {
       const checked = await this.#load()
       const message = say?.(checked.review)
-      if (this.#shown === undefined)
-        void get('/session', sessionShape).then(
-          ({ user }) => showUser(user),
-          () => {},
-        )
+      if (this.#shown === undefined) {
+        this.#session = get('/session', currentSessionShape)
+        this.#greet(this.#session, checked.review).catch(() => {})
+      }
       this.#show(checked, message)
     } catch (error) {
       this.#fail(error, () => this.open(say, known), known)
     }
+  }
+
+  /** Shows who is signed in, and the ways to the pages that they may see. */
+  async #greet(session: Promise<CurrentSession>, { requester }: Review): Promise<void> {
+    const loading = import('../../dashboard/shell/navigation.ts')
+    const found = await session
+    // Signed out meanwhile: nobody is to be named.
+    const isLate = (): boolean => this.#session !== session
+    if (isLate()) return
+    showUser(found.user)
+    noteSignedIn(found.user.approver)
+    const { showNavigationOf } = await loading
+    if (!isLate()) holdingStill(() => showNavigationOf(requester.account, found))
   }
 
   async #load(): Promise<CheckedReview> {
@@ -107,10 +123,8 @@ export class DecidePage {
       div('section-body', decisionForm(review, this.#formOptions(clock?.element, unseen)), votes),
     )
     const scene = requestScene(checked, panel, message)
-    const past = link(`/requests/${encodeURIComponent(review.id)}`, 'Timeline and earlier requests', {
-      class: 'button plain',
-    })
-    scene.querySelector('.request-text')?.append(p(past))
+    this.#past = this.#pastOf(review, this.#past?.open ?? !isOpen(review))
+    scene.querySelector('.request-text')?.append(this.#past)
     const head = scene.querySelector('.request-head')
     if (isOpen(review)) {
       if (review.quorum.needed > 1) head?.append(ahead)
@@ -125,6 +139,25 @@ export class DecidePage {
     if (this.#place > 0) window.scrollTo(0, this.#place)
     this.#place = 0
     if (pending) this.#lookNow = whileVisible(scene, POLL_MS, () => this.#look())
+  }
+
+  /** Timeline, earlier requests and what was sent: loaded when they are wanted, for the decision comes first. */
+  #pastOf(review: Review, open: boolean): HTMLDetailsElement {
+    const slot = noticeSlot()
+    const loading = el('p', { class: 'loading' }, 'Loading…')
+    const past = folded('Timeline and earlier requests', slot.element, loading)
+    past.classList.add('past')
+    const load = async (): Promise<void> => {
+      const { requestPast } = await import('../../dashboard/requests/request-past.ts')
+      const session = await (this.#session ?? get('/session', currentSessionShape))
+      past.append(
+        ...(await requestPast(review, session, (done) => this.open(() => done && notice('success', done)))),
+      )
+    }
+    const first = (): void => void slot.attempt(load).then(() => loading.remove())
+    past.addEventListener('toggle', first, { once: true })
+    past.open = open
+    return past
   }
 
   #formOptions(time: HTMLElement | undefined, unseen: Unseen): DecisionFormOptions {
@@ -159,7 +192,11 @@ export class DecidePage {
    * browser sent it twice. `known` is the outcome the service confirmed.
    */
   #recorded(known?: Outcome): Promise<void> {
-    this.#way = wayOn(this.#id)
+    const way = wayBack()
+    this.#way = way
+    loadPrecedents()
+      .then(({ addNext }) => addNext(way, this.#id))
+      .catch(() => {})
     return this.open((review) => {
       const own = ownVote(review)
       if (own === undefined) return notice('warning', review.status === 'pending' ? NOT_YOURS : NOT_RECORDED)
@@ -228,6 +265,9 @@ export class DecidePage {
     this.#shown = undefined
     this.#way = undefined
     showUser(undefined)
+    document.querySelector('#navigation')?.replaceChildren()
+    this.#past = undefined
+    this.#session = undefined
     showInvitation(!first, () => void this.open(), message)
     if (message?.textContent) announce(message.textContent)
   }
@@ -293,51 +333,4 @@ function focusWanted(scene: HTMLElement): void {
   const { top, bottom } = wanted.getBoundingClientRect()
   const action = scene.querySelector(`#${ACTION_ID}`)?.getBoundingClientRect().top ?? 0
   if (top >= 0 && bottom <= window.innerHeight && action < barTop()) wanted.focus({ preventScroll: true })
-}
-
-/**
- * The links after a decision: back to the inbox, and to the request that expires first of those that still wait for this
- * person in the list they came from. The latter is a plain link, which carries no decision; it is missing if no next request
- * is known.
- */
-function wayOn(decidedId: string): HTMLElement {
-  const element = wayBack()
-  void nextOf(decidedId).then(
-    (next) => {
-      if (next === undefined) return
-      const address = keepFilters(`/a/${encodeURIComponent(next.id)}`)
-      // Appended last, so that the existing link stays under the finger.
-      element.append(link(address, 'Next request', { class: 'button primary', 'aria-keyshortcuts': 'n' }))
-      addEventListener('keydown', (event) => {
-        const plain = !event.ctrlKey && !event.metaKey && !event.altKey
-        const free = !(event.target instanceof Element && event.target.matches('input, textarea'))
-        // The setting of the inbox: people who use speech input turn single keys off (WCAG 2.1.4).
-        if (event.key === 'n' && plain && free && kept('localStorage', 'single-keys') !== 'off')
-          location.assign(address)
-      })
-    },
-    () => {},
-  )
-  return element
-}
-
-/** Looks for it page by page, in the order of the inbox. @throws RequestFailure, ShapeError */
-async function nextOf(decidedId: string): Promise<PendingRequest | undefined> {
-  const order = inboxOrder()
-  let next: PendingRequest | undefined
-  let cursor: string | null = ''
-  while (cursor !== null) {
-    const { data, next_cursor }: ReturnType<typeof pendingShape> = await get(
-      `/me/pending${cursor}`,
-      pendingShape,
-    )
-    for (const one of data) {
-      const fits = one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one)
-      if (fits && (next === undefined || order(one, next) < 0)) next = one
-    }
-    // The service lists what expires first, so that any other order needs all pages.
-    if (next_cursor === null || (next !== undefined && order === byEnd)) return next
-    cursor = `?cursor=${encodeURIComponent(next_cursor)}`
-  }
-  return next
 }

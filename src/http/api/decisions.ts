@@ -161,6 +161,11 @@ export const reviewAnswer = z
       description: 'When each of those who are asked opened it first; the first 50, while it was pending.',
     }),
     decision: decisionAnswer.optional(),
+    verify_qr: z
+      .string()
+      .regex(/^<svg/)
+      .optional()
+      .meta({ description: 'With `decision`: the address of `/verify` for it, as a QR code to be printed.' }),
     names: namesField,
   })
   .meta({ id: 'Review', description: 'A request as one of its approvers sees it.' })
@@ -218,7 +223,7 @@ export const decidedAnswer = z
 export function presentReview(
   review: Review,
   person: Pick<User, 'id' | 'approver'>,
-  names: Record<string, string>,
+  { names, verifyQr }: { names: Record<string, string>; verifyQr: string | undefined },
 ): Answer<typeof reviewAnswer> {
   const { request } = review
   const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
@@ -246,6 +251,7 @@ export function presentReview(
     })),
     seen: (request.seen ?? []).map(({ approver, at }) => ({ approver, at: at.toISOString() })),
     decision: request.decision && presentDecision(request),
+    verify_qr: verifyQr,
     names,
   })
 }

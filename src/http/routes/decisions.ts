@@ -24,6 +24,7 @@ import {
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { presentSimilar, type similarAnswer } from '../api/similar.ts'
+import { drawQr } from '../draw-qr.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -71,7 +72,10 @@ const showReview: Endpoint<typeof reviewAnswer, WithId> = async (deps, request, 
   noteSeen(deps, user, shown)
   const { account_id } = shown.request
   const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
-  response.json(presentReview(shown, user, names))
+  // A fragment: whoever scans it off a print tells no server which receipt they hold before the page asks for it.
+  const address = `${deps.settings.baseUrl}/verify#${shown.request.id}`
+  const verifyQr = shown.request.decision && (await drawQr(address))
+  response.json(presentReview(shown, user, { names, verifyQr }))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
+import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
 import { DASHBOARD_PATHS, HOSTED_PATHS } from '../../domain/pages.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { allowServiceWorker } from '../middleware/security-headers.ts'
@@ -23,9 +23,18 @@ export function pageRoutes(
   router.get('/icons/:name', icon(join(deps.dashboardDir, 'icons')))
   const byOneName = oneLoopbackName(deps)
   router.get([...HOSTED_PATHS], byOneName, shell(deps.pagesDir))
+  router.get(EARLIER_PATH, toRequest)
   router.get([...DASHBOARD_PATHS], byOneName, allowServiceWorker(), shell(deps.dashboardDir))
   router.use(noSuchPage(deps.dashboardDir))
   return router
+}
+
+/** Before there was one page for a request, links and bookmarks led to this one too; they lead there for ever. */
+const EARLIER_PATH = '/requests/:id'
+
+function toRequest({ params, originalUrl }: Request<{ id: string }>, response: Response): void {
+  const query = originalUrl.indexOf('?')
+  response.redirect(308, `/a/${encodeURIComponent(params.id)}${query === -1 ? '' : originalUrl.slice(query)}`)
 }
 
 /** Paths that are for programs, even if one is opened in a browser. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { drawQr } from '../../../src/http/draw-qr.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
@@ -230,6 +231,13 @@ describe('GET /api/v1/approvals/:id/review', () => {
     expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
     await service.composition.deps.requests.noteSeen(id, { approver: 'f'.repeat(16), at: new Date() })
     expect((await look(second, id)).seen).toEqual(seen)
+  })
+
+  it('has, once there is a receipt, the address of its check as a QR code, which names no more than the request', async () => {
+    const id = await ask(setting)
+    expect((await look(setting.owner, id)).verify_qr).toBeUndefined()
+    expectStatus(await decideByPasskey(setting, id, 'rejected'), 200)
+    expect((await look(setting.owner, id)).verify_qr).toBe(await drawQr(`${service.url}/verify#${id}`))
   })
 
   it('tells so of the first 50', async () => {

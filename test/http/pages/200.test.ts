@@ -24,7 +24,6 @@ const DASHBOARD = [
   '/account',
   '/account?account=acc_1',
   '/requests',
-  `/requests/${ID}`,
   '/keys',
   '/integrations',
   '/integrations/webhooks/whk_1',
@@ -106,6 +105,14 @@ describe('the shell of the pages', () => {
       expect(html).toContain('<meta name="robots" content="noindex, nofollow"')
     },
   )
+
+  it('leads from where a request had a second page to its only one, with what the link said', async () => {
+    for (const end of [ID, `${ID}?account=acc_1&d=approve`, '%2F%2Fevil.example%0D%0Ax?y?']) {
+      const answer = await rawRequest(service.url, `/requests/${end}`)
+      expect([answer.status, answer.headers.location]).toEqual([308, `/a/${end}`])
+      expect(answer.headers['content-security-policy']).toBe(POLICY)
+    }
+  })
 
   it.each([
     '/setup/x',

@@ -51,6 +51,13 @@ export function showHalfLink(...parts: Child[]): void {
   )
 }
 
+/** Keeps the room of the navigation, or none: a signed-out visitor has no pages to go to. @returns the bar */
+export function keepNavigation(kept: boolean): HTMLElement | null {
+  const bar = document.querySelector<HTMLElement>('#navigation')
+  bar?.toggleAttribute('hidden', !kept)
+  return bar
+}
+
 /** Shows in the header who is signed in: people who decide must see whose name they act in. */
 export function showUser(user: User | undefined): void {
   const place = document.querySelector('#signed-in')

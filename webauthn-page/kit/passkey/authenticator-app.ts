@@ -1,7 +1,7 @@
 import type { TotpSecret } from '../api/contract.ts'
 import { refusedWith } from '../api/request.ts'
 import { button, buttonRow, copyable, copyButton, downloadButton, submitButton } from '../dom/button.ts'
-import { type Child, div, el, hint, link, p } from '../dom/element.ts'
+import { type Child, div, el, hint, link, p, qrImage } from '../dom/element.ts'
 import { codeField, form, readCode, tick, wrong } from '../dom/form.ts'
 import { noticeSlot, sentenceOf } from '../dom/notice.ts'
 
@@ -33,7 +33,7 @@ export function totpSetup(
       el(
         'li',
         {},
-        ...waysIn(qrImage(qr_svg), otpauth_url),
+        ...waysIn(qrImage(qr_svg, 'QR code with the secret that is also shown below'), otpauth_url),
         hint('If neither works, type this secret into the app:'),
         copyable(el('code', { class: 'secret' }, grouped(secret)), secret, 'the secret'),
       ),
@@ -52,18 +52,6 @@ function waysIn(qr: HTMLElement, url: string): Child[] {
   return matchMedia('(max-width: 43.99rem)').matches
     ? ['Add Countersign to your authenticator app, or scan this code from another device.', here, qr]
     : ['Open your authenticator app and scan this code.', qr, here]
-}
-
-/** The QR code as an `<img>`: there an SVG cannot run script or load anything, whatever it holds. */
-function qrImage(svg: string): HTMLElement {
-  const image = el('img', {
-    class: 'qr',
-    width: 200,
-    height: 200,
-    alt: 'QR code with the secret that is also shown below',
-  })
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
-  return image
 }
 
 function grouped(secret: string): string {

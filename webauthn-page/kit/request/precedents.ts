@@ -2,11 +2,14 @@ import { cutText, more } from '../../../src/domain/cut-text.ts'
 import { precedentWords } from '../../../src/domain/precedent-words.ts'
 import type { Answer } from '../../../src/http/api/shared/fields.ts'
 import type { similarAnswer } from '../../../src/http/api/similar.ts'
+import { type PendingRequest, pendingShape } from '../api/contract.ts'
 import { get } from '../api/request.ts'
 import { answer } from '../api/shape.ts'
 import type { Draft } from '../dom/draft.ts'
-import { div, el, p } from '../dom/element.ts'
+import { div, el, link, p } from '../dom/element.ts'
+import { kept } from '../dom/kept.ts'
 import { callerText } from '../show/caller-text.ts'
+import { byEnd, fitsFilters, inboxOrder, keepFilters } from './inbox-filter.ts'
 
 export type Similar = Answer<typeof similarAnswer>
 
@@ -104,4 +107,44 @@ function since(iso: string): HTMLElement {
   const said =
     hours < 24 ? written.format(-Math.floor(hours), 'hour') : written.format(-Math.floor(hours / 24), 'day')
   return el('time', { datetime: iso, title: iso }, said)
+}
+
+/**
+ * Adds a link, and the key n, to the request that expires first of those that still wait for this person in the list they came
+ * from. It is a plain link, which carries no decision. @throws RequestFailure, ShapeError
+ */
+export async function addNext(way: HTMLElement, decidedId: string): Promise<void> {
+  const next = await nextOf(decidedId)
+  if (next === undefined) return
+  const address = keepFilters(`/a/${encodeURIComponent(next.id)}`)
+  // Appended last, so that the existing link stays under the finger.
+  way.append(link(address, 'Next request', { class: 'button primary', 'aria-keyshortcuts': 'n' }))
+  addEventListener('keydown', (event) => {
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey
+    const free = !(event.target instanceof Element && event.target.matches('input, textarea'))
+    // The setting of the inbox: people who use speech input turn single keys off (WCAG 2.1.4).
+    if (event.key === 'n' && plain && free && kept('localStorage', 'single-keys') !== 'off')
+      location.assign(address)
+  })
+}
+
+/** Looks for it page by page, in the order of the inbox. @throws RequestFailure, ShapeError */
+async function nextOf(decidedId: string): Promise<PendingRequest | undefined> {
+  const order = inboxOrder()
+  let next: PendingRequest | undefined
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const { data, next_cursor }: ReturnType<typeof pendingShape> = await get(
+      `/me/pending${cursor}`,
+      pendingShape,
+    )
+    for (const one of data) {
+      const fits = one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one)
+      if (fits && (next === undefined || order(one, next) < 0)) next = one
+    }
+    // The service lists what expires first, so that any other order needs all pages.
+    if (next_cursor === null || (next !== undefined && order === byEnd)) return next
+    cursor = `?cursor=${encodeURIComponent(next_cursor)}`
+  }
+  return next
 }

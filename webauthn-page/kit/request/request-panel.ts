@@ -1,7 +1,20 @@
 import { methodWord } from '../../../src/domain/request.ts'
 import type { Decision, Review, Vote } from '../api/contract.ts'
-import { copyable, downloadButton } from '../dom/button.ts'
-import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
+import { button, buttonRow, copyable, downloadButton } from '../dom/button.ts'
+import {
+  type Child,
+  div,
+  el,
+  exactText,
+  facts,
+  folded,
+  hint,
+  link,
+  mono,
+  p,
+  panel,
+  qrImage,
+} from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
@@ -95,7 +108,17 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
         ? undefined
         : ['Comment', callerValue(decision.comment)],
     ),
-    signedReceipt(review, decision),
+    signedReceipt(decision),
+    buttonRow(
+      downloadButton(
+        'Download as JSON',
+        `${decision.id}.json`,
+        'application/json',
+        `${JSON.stringify(receiptFile(review, decision), null, 2)}\n`,
+      ),
+      button('Print', 'quiet', () => print()),
+    ),
+    review.verify_qr !== undefined && printedCode(review.id, review.verify_qr),
     p(
       link(`/verify#${review.id}`, 'Check this receipt'),
       ' in a browser: anyone can, without signing in. For programs: ',
@@ -110,7 +133,17 @@ function closerOf({ status, quorum }: Review): string {
   return status === 'approved' && quorum.needed > 1 ? 'Last approval by' : 'Approver'
 }
 
-function signedReceipt(review: Review, decision: Decision): HTMLElement {
+/** On paper only: what opens the check of this receipt on a phone. */
+function printedCode(id: string, svg: string): HTMLElement {
+  const address = `${location.origin}/verify#${id}`
+  return div(
+    'on-paper',
+    qrImage(svg, 'QR code with the address beside it'),
+    p('Check this receipt at ', mono(address)),
+  )
+}
+
+function signedReceipt(decision: Decision): HTMLElement {
   const payload = decodePayload(decision.signed_payload)
   return folded(
     'Signed receipt',
@@ -118,12 +151,6 @@ function signedReceipt(review: Review, decision: Decision): HTMLElement {
       ['Signed text', exactText('Signed text', callerText(payload))],
       ['Signature', el('code', { class: 'mono' }, decision.signature)],
       ['Signing key', el('code', { class: 'mono' }, decision.public_key_id)],
-    ),
-    downloadButton(
-      'Download as JSON',
-      `${decision.id}.json`,
-      'application/json',
-      `${JSON.stringify(receiptFile(review, decision), null, 2)}\n`,
     ),
   )
 }
