@@ -27,6 +27,7 @@ console.log('the client asks, and checks a receipt')
 
 const TYPED = `
 import { countersign, type Outcome } from '@countersign/client'
+import { type BundleVerdict, verifyBundle } from '@countersign/client/bundle'
 import { type Verdict, verifyReceipt } from '@countersign/client/verify'
 const cs = countersign({ url: 'https://approvals.example.com', key: 'sa_live_none' })
 const pay = cs.guard((amount: number) => amount * 2, { action: (amount) => \`Pay \${amount}\`, for: () => ['run', 'call'] })
@@ -34,6 +35,7 @@ export const paid: Promise<number> = pay(3)
 export const outcome: Promise<Outcome> = cs.resume('req_')
 export const list = cs.call('GET /api/v1/approvals', { query: { status: 'pending' } }).then(({ data }) => data[0]?.id)
 export const verdict: Promise<Verdict> = verifyReceipt({}, {})
+export const bundle: Promise<BundleVerdict> = verifyBundle('{}', {}, 'quorum none')
 `
 
 /** What the examples of the client's own page take from the program around them. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
 import { isolatedDeclarationSync } from 'rolldown/experimental'
 import { defineConfig, type Plugin } from 'vite'
 
@@ -27,11 +28,21 @@ const lines: Plugin = {
   },
 }
 
-/** Two files that import nothing, not even each other: the client, and the service's own receipt check. */
+/** A file of its own for the check of bundles: built with the others, it would share a third file with that of receipts. */
+const bundles: Plugin = {
+  name: 'bundles',
+  async generateBundle() {
+    const built = await rolldown({ input: `${root}src/bundle.ts` })
+    const { output } = await built.generate({ format: 'es', minify: true })
+    this.emitFile({ type: 'asset', fileName: 'bundle.js', source: output[0].code })
+  },
+}
+
+/** Files that import nothing, not even each other: the client, and the service's own checks of receipts and of bundles. */
 export default defineConfig({
   root,
   publicDir: false,
-  plugins: [types, lines],
+  plugins: [types, lines, bundles],
   build: {
     outDir: 'dist',
     emptyOutDir: true,

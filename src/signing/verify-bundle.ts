@@ -11,7 +11,7 @@ import { NoteError, parseNote, verifyNote } from './log/note.ts'
 import { quorumMet, type TrustPolicy } from './log/policy.ts'
 import { ASSERTION_CHECKS, failedCheck, sha256 } from './passkey-assertion.ts'
 import type { ReceiptCheck, VerifyOptions } from './receipt-checks.ts'
-import { ReceiptError, refuse } from './receipt-error.ts'
+import { ReceiptError, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import { parseReceiptInput } from './receipt-input.ts'
 import { heldToIntent, type VerifiedReceipt } from './verify-core.ts'
 import { examineInput } from './verify-web.ts'
@@ -112,6 +112,8 @@ export async function verifyBundle(
   } catch (error) {
     if (!(error instanceof Broken)) throw error
     verdict = 'bad'
+    // Of several votes, an earlier one may have come further.
+    for (const later of BUNDLE_CHECKS.slice(BUNDLE_CHECKS.indexOf(error.check))) done.delete(later)
     done.set(error.check, 'failed')
     Object.assign(found, { message: error.message, code: error.code })
   }
@@ -172,7 +174,7 @@ async function provenReceipt(
   try {
     const whole = { ...parseReceiptInput(receipt), intent, ...given({ context }) }
     const { result: alone, failed } = await examineInput(whole, trust.keys, options, ed25519)
-    if (!alone.valid) throw new Broken(CHECK_OF[failed ?? 'form'] ?? 'receipt', alone.message, alone.code)
+    if (!alone.valid) throw new Broken(checkOf(alone, failed), alone.message, alone.code)
     const result = heldToIntent(alone, options)
     if (!result.valid || result.unproven)
       throw new Broken('expected', refuse('receipt_unexpected').message, 'receipt_unexpected')
@@ -185,12 +187,10 @@ async function provenReceipt(
   }
 }
 
-/** The bundle's check to which a check of the receipt belongs; any other belongs to `receipt`. */
-const CHECK_OF: Partial<Record<ReceiptCheck, BundleCheck>> = {
-  intent: 'intent',
-  action: 'expected',
-  context: 'context',
-  expected: 'expected',
+/** Returns the check of the bundle to which a failed check of the receipt belongs. */
+function checkOf({ code }: ReceiptRefusal, failed: ReceiptCheck | undefined): BundleCheck {
+  if (code === 'receipt_unexpected') return 'expected'
+  return failed === 'intent' || failed === 'context' ? failed : 'receipt'
 }
 
 /** Checks that the gesture's statement is of this person and service, and lists this intent. */

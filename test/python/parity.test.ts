@@ -116,6 +116,22 @@ print(json.dumps([sorted(verify.__all__), sorted(inspect.signature(verify.verify
   ])
 })
 
+it.skipIf(!hasPython)('and so does every name of the check of bundles', async () => {
+  const code = `
+import dataclasses, inspect, json
+from countersign import bundle
+both = {f.name for of in (bundle.GoodBundle, bundle.RefusedBundle) for f in dataclasses.fields(of)}
+print(json.dumps([sorted(bundle.__all__), sorted(inspect.signature(bundle.verify_bundle).parameters), sorted(both)]))`
+  const { out, err } = await runPython(['-c', code])
+  expect(err).toBe('')
+  const facts = [...source('bundle').matchAll(/^ {6}(\w+)\??:/gm)].map(([, name = '']) => snake(name))
+  expect(JSON.parse(out)).toEqual([
+    ['BundleCheck', 'BundleVerdict', 'GoodBundle', 'RefusedBundle', 'verify_bundle'],
+    ['bundle', 'key_set', 'policy', ...members('bundle', 'ExpectedBundle').map(snake)].sort(),
+    [...new Set([...facts, 'code'])].sort(),
+  ])
+})
+
 /** The members of an interface of the client. */
 function members(file: string, name: string): string[] {
   const [, body = ''] =

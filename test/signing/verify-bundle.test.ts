@@ -199,22 +199,16 @@ function withFlags(data: string, flags: number): string {
   return bytes.toString('base64url')
 }
 
-/** What a verifier says of a bundle, without the words. */
-const meaning = ({ verdict, votes, log }: BundleVerdict) => JSON.stringify({ verdict, votes, log })
-
-it('catches every one-byte change, or it means the same', async () => {
+it('calls no bundle good in which one byte was changed', async () => {
   const bytes = Buffer.from(made.text)
-  const step = size(23, 1)
-  const said = meaning(await judge(made))
+  const [step, bits] = [size(23, 1), [1, 2, 32].slice(0, size(1, 3))]
   const passed: string[] = []
   for (let at = step - 1; at < bytes.length; at += step)
-    for (const bit of [1, 2, 32]) {
+    for (const bit of bits) {
       const changed = Buffer.from(bytes)
       changed[at] = (bytes[at] ?? 0) ^ bit
-      const found = await judge({ ...made, text: changed.toString('utf8') })
-      if (found.verdict === 'good' && meaning(found) !== said)
-        passed.push(`${at}: ${changed.subarray(at - 20, at + 20)}`)
-      if (found.verdict === 'good') passed.push(`same ${at}: ${changed.subarray(at - 20, at + 20)}`)
+      const { verdict } = await judge({ ...made, text: changed.toString('utf8') })
+      if (verdict === 'good') passed.push(`${at}: ${changed.subarray(at - 20, at + 20)}`)
     }
   expect(passed).toEqual([])
 })

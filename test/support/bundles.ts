@@ -33,6 +33,8 @@ export interface BundleFacts {
   witnesses?: number
   decision?: 'approved' | 'rejected'
   method?: 'passkey' | 'totp'
+  /** COSE algorithm of the passkey. */
+  algorithm?: -7 | -8 | -257
 }
 
 /** A bundle that nobody asked a service for, with what a verifier trusts. */
@@ -46,13 +48,21 @@ export interface MadeBundle {
 
 /** Makes a bundle as the service would, of a request as requests are. */
 export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
-  const { leaves = 1_000_000, witnesses = 1, decision = 'approved', method = 'passkey' } = facts
+  const {
+    leaves = 1_000_000,
+    witnesses = 1,
+    decision = 'approved',
+    method = 'passkey',
+    algorithm = -7,
+  } = facts
   const key = testKey('decision')
   const context = canonicalize(CONTEXT)
   const intent = canonicalize(intentOf(decision, context))
   const payload = payloadOf(decision, method, intent)
   const proof =
-    method === 'totp' ? { totp: { checked_by: 'service' as const } } : { passkey: passkeyOf(intent) }
+    method === 'totp'
+      ? { totp: { checked_by: 'service' as const } }
+      : { passkey: passkeyOf(intent, algorithm) }
   const signedPayload = signPayload(payload, key)
   const { canonical_payload: _, ...signed } = signedPayload
   const bundle: Bundle = {
@@ -111,13 +121,13 @@ function payloadOf(
   })
 }
 
-function passkeyOf(intent: string) {
+function passkeyOf(intent: string, algorithm: -7 | -8 | -257) {
   const authenticator = createSoftAuthenticator()
   const [rp, user] = [
     { id: new URL(ORIGIN).hostname, name: 'x' },
     { id: 'AAAA', name: 'x', displayName: 'x' },
   ]
-  authenticator.register({ rp, user, challenge: 'AAAA', pubKeyCredParams: [] }, { origin: ORIGIN })
+  authenticator.register({ rp, user, challenge: 'AAAA', pubKeyCredParams: [] }, { origin: ORIGIN, algorithm })
   const challenge = sha256(intent).toString('base64url')
   const { response } = authenticator.authenticate({ challenge, rpId: rp.id }, { origin: ORIGIN })
   return {

@@ -70,6 +70,10 @@ def examine(json: Any, keys: Sequence[Key], options: Options) -> Result:
         read = parse_receipt_input(json)
     except ReceiptError as error:
         return refuse(error.code)
+    return examine_input(read, keys, options)
+
+
+def examine_input(read: ReceiptInput, keys: Sequence[Key], options: Options) -> Result:
     key = _locate(read, keys)
     if isinstance(key, Refusal):
         return key

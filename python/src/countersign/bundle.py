@@ -1,0 +1,377 @@
+"""Checks bundles (``countersign.receipt.json``) without the service. Needs the package's extra ``[verify]`` (cryptography)."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple, Union
+
+from ._assertion import failed_check
+from ._checks import Options, Valid, examine_input, sha256_hex
+from ._jwks import Key, read_jwks
+from ._log import NoteError, Policy, includes, parse_checkpoint, parse_note, parse_policy, parse_proof, verify_note
+from ._receipt_error import ReceiptError, Refusal, refuse
+from ._receipt_input import parse_receipt_input
+from ._strict import canonicalize, from_base64, is_text, parse_canonical
+from ._votes import MAX_VOTES, cautions_about, problem_of_votes
+from .verify import _NoBoolean, _read
+
+__all__ = ["BundleCheck", "BundleVerdict", "GoodBundle", "RefusedBundle", "verify_bundle"]
+
+#: The checks, in order.
+_CHECKS = (
+    *("shape", "receipt", "intent", "context", "expected", "challenge", "origin", "rp_id", "presence", "assertion"),
+    *("votes", "inclusion", "checkpoint", "witnesses"),
+)
+_ASSERTION = {
+    "challenge": "The passkey signed something other than this intent.",
+    "origin": "The passkey was used on a page of another origin, or in a frame.",
+    "rp_id": "The passkey is registered for another service.",
+    "presence": "The authenticator did not verify a person.",
+    "assertion": "The signature of the passkey does not hold.",
+}
+
+
+class BundleCheck(NamedTuple):
+    """A check that was made, and what it found; ``absent``: there was nothing of that kind to check."""
+
+    check: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class GoodBundle(_NoBoolean):
+    """
+    ``approved`` and ``rejected``: the bundle is good and says so. ``unmet``: it is genuine, but less than the policy asks for. Act
+    only on ``approved``.
+    """
+
+    verdict: Literal["approved", "rejected", "unmet"]
+    request_id: str
+    decision_id: str
+    #: A reference, no name.
+    approver: str
+    method: Literal["passkey", "totp", "sandbox"]
+    decided_at: datetime.datetime
+    #: Reasons for doubt, such as a key that was revoked later.
+    cautions: Tuple[str, ...]
+    votes: int
+    #: Whether every vote is proven by a passkey's own signature; else some rest on the service alone.
+    by_passkeys: bool
+    #: The service that asked, by its BASE_URL.
+    service: str
+    #: Names of the witnesses of the policy that have seen the log.
+    witnesses: Tuple[str, ...]
+    checks: Tuple[BundleCheck, ...]
+    #: Of ``unmet``: what is missing.
+    message: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class RefusedBundle(_NoBoolean):
+    code: str
+    message: str
+    checks: Tuple[BundleCheck, ...]
+    verdict: Literal["refused"] = "refused"
+
+
+BundleVerdict = Union[GoodBundle, RefusedBundle]
+
+
+class _Broken(Exception):
+    def __init__(self, check: str, message: str, code: Optional[str] = None) -> None:
+        super().__init__(message)
+        self.check, self.code = check, code or f"bundle_{check}"
+
+
+def verify_bundle(
+    bundle: Union[str, bytes],
+    key_set: Any,
+    policy: Optional[str] = None,
+    *,
+    service: Optional[str] = None,
+    request: Optional[str] = None,
+    action: Optional[str] = None,
+    context: Optional[Mapping[str, Any]] = None,
+    audience: Optional[str] = None,
+    account: Optional[str] = None,
+    allow_sandbox: bool = False,
+    now: Optional[datetime.datetime] = None,
+) -> BundleVerdict:
+    """
+    Checks a bundle: the same checks as ``countersign verify``, in the same order. What is left out is not compared.
+
+    :param bundle: the text, byte for byte
+    :param key_set: what ``/.well-known/jwks.json`` of your service answered, or its text: never one that came with the bundle
+    :param policy: the logs and witnesses that you trust (C2SP tlog-policy); without it no log is needed
+    :param service: the BASE_URL of the service that must have asked
+    :param now: with a time zone; instead of the machine's clock
+    :raises ValueError: for a key set or policy that cannot be used, an expected context that JSON cannot hold, and a time
+        without a zone
+    :raises ImportError: without ``cryptography``
+    """
+    if now is not None and now.tzinfo is None:
+        raise ValueError("now needs a time zone")
+    at = datetime.datetime.now(datetime.timezone.utc) if now is None else now
+    text = None if context is None else canonicalize(dict(context))
+    options = Options(allow_sandbox is True, at.timestamp(), request, action, text, audience, account)
+    trusted = None if policy is None else parse_policy(policy)
+    return _Run(read_jwks(_read(key_set)), trusted, options, service).verify(bundle)
+
+
+class _Run:
+    def __init__(
+        self, keys: List[Key], policy: Optional[Policy], options: Options, service: Optional[str]
+    ) -> None:
+        self.keys, self.policy, self.options, self.service = keys, policy, options, service
+        self.done: Dict[str, str] = {}
+
+    def verify(self, text: Union[str, bytes]) -> BundleVerdict:
+        try:
+            bundle = _read_bundle(text)
+            self.done["shape"] = "passed"
+            votes = [*bundle.get("votes", []), bundle]
+            held = [self._vote(vote, bundle.get("context")) for vote in votes]
+            problem = problem_of_votes(held[-1], held, [], True)
+            if problem is not None:
+                raise _Broken("votes", problem)
+            self.done["votes"] = "passed"
+            witnesses, unmet = self._place(bundle)
+        except _Broken as broken:
+            # Of several votes, an earlier one may have come further.
+            for later in _CHECKS[_CHECKS.index(broken.check) :]:
+                self.done.pop(later, None)
+            self.done[broken.check] = "failed"
+            return RefusedBundle(broken.code, str(broken), self._checks())
+        said = held[-1].payload
+        return GoodBundle(
+            said["decision"] if unmet is None else "unmet",
+            said["rid"],
+            said["did"],
+            said["approver"],
+            said["method"],
+            datetime.datetime.fromtimestamp(said["ts"], datetime.timezone.utc),
+            tuple(cautions_about(held[-1], held)),
+            len(held),
+            all("passkey" in vote for vote in votes),
+            _intent_of(bundle).get("aud", ""),
+            witnesses,
+            self._checks(),
+            unmet,
+        )
+
+    def _checks(self) -> Tuple[BundleCheck, ...]:
+        return tuple(BundleCheck(check, self.done[check]) for check in _CHECKS if check in self.done)
+
+    def _vote(self, vote: Mapping[str, Any], context: Optional[str]) -> Valid:
+        result = self._receipt(vote, context)
+        expects = (self.options.request, self.options.action, self.options.context)
+        more = (self.options.audience, self.options.account, self.service)
+        is_held = any(one is not None for one in (*expects, *more))
+        self.done.update(receipt="passed", intent="passed", context="absent" if context is None else "passed")
+        self.done["expected"] = "passed" if is_held else "absent"
+        passkey = vote.get("passkey")
+        if passkey is None:
+            return result
+        batch = passkey.get("batch")
+        challenge = hashlib.sha256((vote["intent"] if batch is None else batch).encode()).digest()
+        failed: Optional[str] = "challenge"
+        if batch is None or _lists_intent(batch, vote["intent"], result.payload):
+            failed = failed_check(passkey, challenge, str(_intent_of(vote).get("aud")))
+        for check in _ASSERTION:
+            if check == failed:
+                raise _Broken(check, _ASSERTION[check])
+            self.done[check] = "passed"
+        return result
+
+    def _receipt(self, vote: Mapping[str, Any], context: Optional[str]) -> Valid:
+        receipt = _receipt_of(vote)
+        if receipt is None:
+            raise _Broken("intent", "The intent is not the statement of a decision.")
+        try:
+            read = replace(parse_receipt_input(receipt), intent=vote["intent"], context=context)
+        except ReceiptError as error:
+            refused = refuse(error.code)
+            raise _Broken("receipt", refused.message, refused.code) from error
+        result = examine_input(read, self.keys, self.options)
+        if isinstance(result, Refusal):
+            raise _Broken(_check_of(result), result.message, result.code)
+        if result.unproven:
+            raise _Broken("expected", refuse("receipt_unexpected").message, "receipt_unexpected")
+        if self.service is not None and _intent_of(vote).get("aud") != self.service:
+            raise _Broken("expected", "Another service asked for this decision.", "receipt_unexpected")
+        return result
+
+    def _place(self, bundle: Mapping[str, Any]) -> Tuple[Tuple[str, ...], Optional[str]]:
+        """The witnesses, and what is missing for the policy."""
+        policy, log = self.policy, bundle.get("log")
+        if log is None:
+            if policy is None:
+                return (), None
+            self.done["inclusion"] = "unmet"
+            return (), "The bundle has no place in a log. Get it again with log=logged, or log=witnessed."
+        try:
+            origin, note = _included(bundle, log)
+            self.done["inclusion"] = "passed"
+            if policy is None:
+                return (), None
+            found = [key for key in policy.logs if key.name == origin]
+            if not found:
+                self.done["checkpoint"] = "unmet"
+                return (), "The policy does not trust the log that the proof is from."
+            signed = verify_note(note, [found[0], *policy.witnesses.values()])
+            if found[0] not in signed:
+                raise NoteError("the log did not sign it")
+            self.done["checkpoint"] = "passed"
+            met = policy.met(signed)
+            self.done["witnesses"] = "passed" if met else "unmet"
+            names = tuple(key.name for key in signed if key != found[0])
+            return names, None if met else "Fewer witnesses have seen the log than the policy asks for."
+        except NoteError as error:
+            check = "checkpoint" if "inclusion" in self.done else "inclusion"
+            raise _Broken(check, f"The proof of the log does not hold: {error}.") from error
+
+
+def _check_of(refusal: Refusal) -> str:
+    if refusal.code == "receipt_unexpected":
+        return "expected"
+    if refusal.code == "receipt_intent_mismatch":
+        return "intent"
+    return "context" if refusal.field == "context" else "receipt"
+
+
+def _intent_of(vote: Mapping[str, Any]) -> Dict[str, Any]:
+    try:
+        intent = parse_canonical(vote["intent"])
+    except ValueError:
+        return {}
+    return intent if isinstance(intent, dict) else {}
+
+
+def _receipt_of(vote: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """The payload follows from the intent; None for an intent from which none follows."""
+    intent, receipt = _intent_of(vote), vote["receipt"]
+    action = intent.get("action")
+    shared = {name: intent.get(name) for name in ("rid", "approver", "decision", "exp")}
+    if not isinstance(action, str) or not is_text(action) or None in shared.values():
+        return None
+    method = "passkey" if "passkey" in vote else "totp" if "totp" in vote else "sandbox"
+    said = {
+        "v": 1,
+        **shared,
+        "did": receipt["did"],
+        "action": sha256_hex(action)[:16],
+        "method": method,
+        "ts": receipt["ts"],
+        "nonce": sha256_hex(vote["intent"])[:32],
+        **({"sandbox": True} if method == "sandbox" else {}),
+    }
+    return {
+        "canonical_payload": canonicalize(said),
+        "signature": receipt["signature"],
+        "public_key_id": receipt["public_key_id"],
+    }
+
+
+def _lists_intent(batch: str, intent: str, payload: Mapping[str, Any]) -> bool:
+    """Whether the gesture's statement is of this person and service, and lists this intent."""
+    try:
+        said, stated = parse_canonical(batch), parse_canonical(intent)
+    except ValueError:
+        return False
+    items = said.get("items") if isinstance(said, dict) else None
+    if not isinstance(items, list) or said.get("typ") != "human-approval/batch/v1":
+        return False
+    own = [item for item in items if isinstance(item, dict) and item.get("rid") == payload["rid"]]
+    listed = len(own) == 1 and own[0].get("intent_sha256") == sha256_hex(intent)
+    theirs = said.get("approver") == stated.get("delegate", payload["approver"])
+    same_service = said.get("aud") == stated.get("aud")
+    return listed and own[0].get("decision") == payload["decision"] and theirs and same_service
+
+
+def _included(bundle: Mapping[str, Any], log: Mapping[str, Any]) -> Tuple[str, Any]:
+    index, path, checkpoint = parse_proof(log["proof"])
+    note = parse_note(checkpoint)
+    origin, size, root = parse_checkpoint(note.text)
+    receipts = [_receipt_of(vote) for vote in (*bundle.get("votes", []), bundle)]
+    subject = canonicalize(receipts[0] if len(receipts) == 1 else receipts)
+    try:
+        record = from_base64(log["record"], url=True)
+    except ValueError as error:
+        raise NoteError("the record is not a hash") from error
+    entry = record + hashlib.sha256(subject.encode()).digest()
+    if len(record) != 32 or not includes(entry, index, size, root, path):
+        raise NoteError("the decision is not in the tree of its checkpoint")
+    return origin, note
+
+
+#: Members of each object: those it must have, and those it may have.
+_SHAPES: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
+    "receipt": (("did", "ts", "signature", "public_key_id"), ()),
+    "passkey": (("key", "client_data", "authenticator_data", "signature"), ("batch",)),
+    "totp": (("checked_by",), ()),
+    "log": (("record", "proof"), ()),
+    "vote": (("receipt", "intent"), ("passkey", "totp")),
+    "bundle": (("format", "receipt", "intent"), ("passkey", "totp", "context", "votes", "log")),
+}
+
+
+def _read_bundle(text: Union[str, bytes]) -> Dict[str, Any]:
+    """Every object is closed, and the text is exactly the RFC 8785 form of the bundle."""
+    try:
+        value = parse_canonical(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except ValueError as error:
+        message = "This is not the RFC 8785 text of a bundle; pass it on byte for byte, never formatted."
+        raise _Broken("shape", message) from error
+    if not isinstance(value, dict) or value.get("format") != "countersign.receipt/v1":
+        raise _Broken("shape", "This is not a bundle of the format countersign.receipt/v1.")
+    fault = _fault(value)
+    if fault is not None:
+        raise _Broken("shape", f"\u201c{fault}\u201d is missing, has another form or does not belong here.")
+    return value
+
+
+def _fault(bundle: Dict[str, Any]) -> Optional[str]:
+    others = bundle.get("votes", [])
+    if "context" in bundle and not is_text(bundle["context"]):
+        return "context"
+    if "log" in bundle and not _are_texts(bundle["log"], "log"):
+        return "log"
+    if not isinstance(others, list) or len(others) > MAX_VOTES or ("votes" in bundle and not others):
+        return "votes"
+    wrong = [at for at, vote in enumerate(others) if _fault_of_vote(vote, "vote") is not None]
+    return _fault_of_vote(bundle, "bundle") or (f"votes[{wrong[0]}]" if wrong else None)
+
+
+def _fault_of_vote(vote: Any, shape: str) -> Optional[str]:
+    odd = _odd_member(vote, shape)
+    if odd is not None:
+        return odd
+    receipt = vote["receipt"]
+    if _odd_member(receipt, "receipt") is not None:
+        return "receipt"
+    ts = receipt["ts"]
+    texts = (receipt[name] for name in ("did", "signature", "public_key_id"))
+    if isinstance(ts, bool) or not isinstance(ts, int) or not all(map(is_text, texts)):
+        return "receipt"
+    if not is_text(vote["intent"]):
+        return "intent"
+    if "passkey" in vote and ("totp" in vote or not _are_texts(vote["passkey"], "passkey")):
+        return "passkey"
+    if "totp" in vote and vote["totp"] != {"checked_by": "service"}:
+        return "totp"
+    return None
+
+
+def _odd_member(value: Any, shape: str) -> Optional[str]:
+    if not isinstance(value, dict):
+        return shape
+    must, may = _SHAPES[shape]
+    missing = [name for name in must if name not in value]
+    foreign = [name for name in value if name not in must and name not in may]
+    return next(iter(missing + foreign), None)
+
+
+def _are_texts(value: Any, shape: str) -> bool:
+    return _odd_member(value, shape) is None and all(map(is_text, value.values()))
