@@ -1,7 +1,6 @@
 import { given } from '../domain/given.ts'
 import { parseJson } from '../domain/parse-json.ts'
 import { verifySignature } from '../signing/ed25519-node.ts'
-import { PolicyError, parsePolicy } from '../signing/log/policy.ts'
 import {
   type BundleCheck,
   type BundleOptions,
@@ -10,26 +9,14 @@ import {
   type Trust,
   verifyBundle,
 } from '../signing/verify-bundle.ts'
-import { type NamedText, readInput } from './read-input.ts'
-import { type CommandResult, EXIT, oneLine, usageError } from './terminal.ts'
+import type { NamedText } from './read-input.ts'
+import { type CommandResult, EXIT, oneLine } from './terminal.ts'
 
 /** Checks whether a text is meant to be a bundle, broken or of a later version, so that it is not judged as anything else. */
 export function isBundle(text: string): boolean {
   const json = parseJson(text)
   if (json === undefined) return /"format":"countersign\.receipt\//.test(text)
   return /^countersign\.receipt\//.test(String(Object(json).format))
-}
-
-/** Reads `trust.policy` (C2SP tlog-policy). @throws CliError (usage) */
-export async function readPolicy(path: string | undefined): Promise<Pick<Trust, 'policy'>> {
-  if (path === undefined) return {}
-  const text = await readInput(path)
-  try {
-    return { policy: await parsePolicy(text) }
-  } catch (error) {
-    if (error instanceof PolicyError) throw usageError(oneLine(`${path} cannot be used: ${error.message}.`))
-    throw error
-  }
 }
 
 /** Verifies one bundle, and says what each check found. */

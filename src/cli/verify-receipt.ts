@@ -11,9 +11,10 @@ import { unsignedFields, unsignedWords } from '../signing/unsigned-fields.ts'
 import { heldToIntent, type VerifiedReceipt, type VerifyResult } from '../signing/verify-core.ts'
 import { verifyReceiptJson } from '../signing/verify-node.ts'
 import { cautionsAbout, judgeTogether, type UnsignedVote } from '../signing/votes.ts'
+import { readPolicy } from './policy-file.ts'
 import { readAll, readInput, readTexts } from './read-input.ts'
 import { type CommandResult, EXIT, oneLine, usageError } from './terminal.ts'
-import { isBundle, readPolicy, verifyBundles, verifyOneBundle } from './verify-bundle.ts'
+import { isBundle, verifyBundles, verifyOneBundle } from './verify-bundle.ts'
 
 export interface VerifyOptions {
   jwks: string
@@ -36,7 +37,10 @@ export async function runVerifyReceipt(
   paths: readonly string[],
   options: VerifyOptions,
 ): Promise<CommandResult> {
-  const trust = { keys: await readKeys(options.jwks), ...(await readPolicy(options.policy)) }
+  const trust = {
+    keys: await readKeys(options.jwks),
+    ...(options.policy === undefined ? {} : { policy: await readPolicy(options.policy) }),
+  }
   const asked = {
     allowSandbox: options.allowSandbox ?? false,
     now: new Date(),

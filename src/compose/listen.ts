@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer, type Server } from 'node:net'
 
-/** Where a server listens, and the setting that names the port. */
+/** Where a server listens, and the setting or option that names the port. */
 interface Place {
-  setting: 'PORT' | 'METRICS_PORT'
+  setting: 'PORT' | 'METRICS_PORT' | '--port'
   host: string
   port: number
 }
@@ -20,13 +20,14 @@ export class ListenError extends Error {
 }
 
 function reasonFor({ setting, host, port }: Place, code: string | undefined): string {
-  const free = setting === 'PORT' ? 'a free port' : 'a free port other than PORT'
+  const free = setting === 'METRICS_PORT' ? 'a free port other than PORT' : 'a free port'
+  const address = setting === '--port' ? '--listen' : 'HOST'
   if (code === 'EADDRINUSE')
     return `${setting}: port ${port} of ${host} is in use; stop the program that uses it, or set ${setting} to ${free}.`
   if (code === 'EACCES')
     return `${setting}: this user may not listen on port ${port}; set ${setting} to a port above 1023.`
   if (code === 'EADDRNOTAVAIL')
-    return `HOST: ${host} is not an address of this machine; set HOST to one that is.`
+    return `${address}: ${host} is not an address of this machine; set ${address} to one that is.`
   return `${setting}: listening on port ${port} of ${host} failed (${code}).`
 }
 

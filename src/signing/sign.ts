@@ -19,7 +19,10 @@ export type RawSign = (message: Uint8Array, seed: Uint8Array) => Uint8Array
 /** Builds a signer, which makes every signature with one implementation and checks it with another before returning it. */
 export function createReceiptSigner({ sign = rawSign }: { sign?: RawSign } = {}) {
   /** Signs bytes. @returns 64 bytes @throws SigningFaultError when the other implementation refuses the signature */
-  const signBytes = (message: Uint8Array, key: SigningKey): Uint8Array => {
+  const signBytes = (
+    message: Uint8Array,
+    key: Pick<SigningKey, 'kid' | 'seed' | 'publicKey'>,
+  ): Uint8Array => {
     const signature = sign(message, key.seed)
     if (signature.length !== 64 || !platformAccepts(key.publicKey, message, signature)) {
       throw new SigningFaultError(`key ${key.kid} made a signature that does not verify`)

@@ -34,7 +34,7 @@ export interface ProcessOptions extends CliOptions {
 /** A command that runs until it is stopped. */
 export interface RunningCli {
   child: ChildProcess
-  /** Resolves with the first line on stdout that matches; rejects when the command ends without one. */
+  /** Resolves with the first line on stdout or stderr that matches; rejects when the command ends without one. */
   line(pattern: RegExp): Promise<RegExpExecArray>
   /** Sends the signal and waits for the end. @returns the exit code */
   stop(signal?: NodeJS.Signals): Promise<number | null>
@@ -88,13 +88,11 @@ export function startCli(arguments_: string[], options: ProcessOptions = {}): Ru
   const wake = (): void => {
     for (const look of [...watchers]) look()
   }
-  child.stdout?.on('data', (chunk) => {
-    output += chunk
-    wake()
-  })
-  child.stderr?.on('data', (chunk) => {
-    output += chunk
-  })
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk) => {
+      output += chunk
+      wake()
+    })
   let over = false
   void ended.then(() => {
     over = true
