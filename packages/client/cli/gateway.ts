@@ -8,7 +8,7 @@ import { openDesk } from './gateway/desk.ts'
 import { openRulebook } from './gateway/judge.ts'
 import { listTools } from './gateway/list-tools.ts'
 import { lockPath } from './gateway/pins.ts'
-import { readLines } from './gateway/read-lines.ts'
+import { readLines, TooLong } from './gateway/read-lines.ts'
 import { createRelay } from './gateway/relay.ts'
 import type { Link } from './gateway/server-process.ts'
 import { openLink } from './gateway/server-url.ts'
@@ -25,7 +25,8 @@ leaves, 1 when the server does, 20 if it cannot start.
 
   --config <file>   the rules, in YAML or JSON
   --list            print the server's tools with the rule for each, and what has changed since they were pinned
-  --pin             the same, and pin the tools as they are now, in <file>.lock.json: allow holds for a pinned tool only
+  --pin             the same, and pin the tools as they are now, beside the file (gate.lock.json for
+                    gate.yaml): allow holds for a pinned tool only
   --allow-sandbox   let the decision of a sandbox key count: for trials only`
 
 const OPTIONS = {
@@ -60,7 +61,7 @@ async function relay(path: string, server: readonly string[], allowSandbox: bool
   const rules = openRulebook(path)
   const { gate, pins } = rules()
   const onRetry = (why: string) => say(`the approval service did not answer (${why}); trying again.`)
-  const desk = openDesk(readPeer({ ...readCredentials(), allowSandbox, onRetry }))
+  const desk = openDesk(readPeer({ ...readCredentials(), allowSandbox, onRetry }), say)
   if (pins.size === 0) say(`${lockPath(path)} pins no tool: allow holds for none. See --pin.`)
   const { stdin, stdout } = process
   let code = 0
@@ -85,7 +86,10 @@ async function relay(path: string, server: readonly string[], allowSandbox: bool
   try {
     for await (const line of readLines(stdin)) if (line.length > 0) relay.take(line.toString())
   } catch (error) {
-    if (!stdin.destroyed) throw error
+    if (error instanceof TooLong) {
+      say(error.message)
+      code = 1
+    } else if (!stdin.destroyed) throw error
   }
   relay.stop()
   await link.close()

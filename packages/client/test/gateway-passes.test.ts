@@ -58,8 +58,9 @@ describe('a tool, a rule or a call that changes', () => {
   it.each([
     ['is another one in the list that the host reads', 'faces'],
     ['is twice in the list', 'twice'],
+    ['is twice in the list, in the same words', 'again'],
     ['has a definition that JSON cannot hold', 'odd'],
-  ])('allow does not hold for a tool that %s', async (_, lie) => {
+  ])('T94: allow does not hold for a tool that %s', async (_, lie) => {
     await bank.write('hold_seconds: 1\nrules: [{ tool: pay, effect: allow }]')
     expect(await (await bank.start()).call('pay', PAY)).toEqual(PAID)
     bank.env.LIE = lie
@@ -109,7 +110,7 @@ describe('a tool, a rule or a call that changes', () => {
     }
   })
 
-  it('what is no message, or may run something, is not handed on', async () => {
+  it('T95: what is no message, or may run something, is not handed on', async () => {
     const { say, ask, heard } = await bank.start()
     for (const [why, line, code] of ODD_LINES) {
       const { length } = heard
@@ -192,7 +193,7 @@ describe('the server', () => {
     expect(host.stderr()).not.toContain('has ended')
   })
 
-  it('never gets the key, and its own secrets are in no line that the gateway writes', async () => {
+  it('T96: never gets the key, and its own secrets are in no line that the gateway writes', async () => {
     const host = await bank.start()
     const { text } = await host.call('secrets')
     expect(JSON.parse(text)).toEqual({ TOKEN: 'bank-token-4711', key: 'none' })

@@ -1,5 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { AWAY, BUSY, htmlPage, type Mishap } from './bad-network.ts'
+import { startCaller } from './caller.ts'
 import { HASTY_RULES, PAID, PAY, useBank } from './gateway-host.ts'
 import { CONSUME, CREATE, useHostileSetting } from './hostile-setting.ts'
 
@@ -172,6 +177,18 @@ describe('when the service or the network fails', () => {
     expect(await bank.requests()).toHaveLength(1)
   })
 
+  it('what fails for no known reason while a call waits is told to the operator', async () => {
+    const { call, stderr } = await bank.start()
+    const paying = call('pay', PAY)
+    const id = await on.asked()
+    await rm(join(bank.folder, 'gate.lock.json'))
+    await mkdir(join(bank.folder, 'gate.lock.json'))
+    await on.service.decide(id, 'approved')
+    expect(await paying).toEqual({ failed: true, text: 'Not done: the gateway failed. Tell the user.' })
+    expect(stderr()).toContain('EISDIR')
+    expect(await bank.runs()).toEqual([])
+  })
+
   it('an answer of the server that cannot be read does not end the gateway', async () => {
     await bank.start()
     bank.env.LIE = 'deep'
@@ -182,6 +199,52 @@ describe('when the service or the network fails', () => {
     expect(await ask('ping')).toMatchObject({ result: {} })
   })
 })
+
+describe('T98: a message without end', () => {
+  /** More than a message may have. */
+  const FLOOD = 'const part = "x".repeat(1e6); for (let n = 0; n < 70; n += 1) '
+  /** An HTTP server that prints its port. */
+  const served = (head: string) =>
+    `require("node:http").createServer((_, to) => { ${head}; ${FLOOD} to.write(part); to.end() })
+      .listen(0, "127.0.0.1", function () { console.log(this.address().port) })`
+
+  it.each([
+    ['a line', `${FLOOD} process.stdout.write(part)`],
+    ['a line for people', `${FLOOD} process.stderr.write(part)`],
+    ['an answer', served('to.writeHead(200, { "content-type": "application/json" })')],
+    ['a refusal', served('to.writeHead(500)')],
+    ['an event', served('to.writeHead(200, { "content-type": "text/event-stream" })')],
+    [
+      'an event of many lines',
+      served('to.writeHead(200, { "content-type": "text/event-stream" })').replace('1e6)', '1e6) + "\\n"'),
+    ],
+  ])('of the server is not read on, and said: %s', async (_, program) => {
+    bank.words = [process.execPath, '-e', program]
+    if (program.includes('createServer')) {
+      const { stdout } = spawnServer(program)
+      const [port] = await once(stdout, 'data')
+      bank.words = [`http://127.0.0.1:${String(port).trim()}/`]
+    }
+    const { code, err } = await startCaller(bank.args('--list'), { cwd: bank.folder, env: bank.env }).ended
+    expect({ code, err }).toEqual({
+      code: 20,
+      err: expect.stringContaining('of more than 64 MiB was not read'),
+    })
+  })
+
+  it('of the host ends the gateway, which says so', async () => {
+    const { child, ended, stderr } = await bank.start()
+    child.stdin?.write('x'.repeat(70e6))
+    expect(await ended).toBe(1)
+    expect(stderr()).toContain('of more than 64 MiB was not read')
+  })
+})
+
+function spawnServer(program: string) {
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
 
 describe('when nobody decides in time', () => {
   it('the model is told to repeat the call, and a late approval serves the repeat', async () => {
@@ -262,7 +325,7 @@ describe('the id of a call that was cancelled', () => {
   })
 })
 
-describe('equal calls at once', () => {
+describe('T97: equal calls at once', () => {
   it('of one host wait together: one request, one run, and no one is told that it ran twice', async () => {
     const { call } = await bank.start()
     const calls = Array.from({ length: 8 }, () => call('pay', PAY))

@@ -61,7 +61,8 @@ export interface Desk {
 /** Throws if the rule or the tool is no longer that which a person was asked about. @param used the approval is used up by now */
 type Check = (used: boolean) => Promise<void> | void
 
-export function openDesk(peer: Approvals): Desk {
+/** @param say tells the operator */
+export function openDesk(peer: Approvals, say: (words: string) => void): Desk {
   const watch = watchDecisions(peer)
   const groups = new Map<string, Group>()
   // A thousand connections at once would hold a hundred megabytes, and would not be faster.
@@ -116,15 +117,13 @@ export function openDesk(peer: Approvals): Desk {
       group.callers.set(caller, hold(caller, group, leave))
       if (found) return
       groups.set(key, group)
-      const end = (refusal?: string): void => {
+      const end = (error?: unknown): void => {
         if (group.stop.signal.aborted) return
         groups.delete(key)
-        dismiss(group, refusal)
+        if (error !== undefined && !(error instanceof CountersignError)) say(String(error))
+        dismiss(group, error === undefined ? undefined : sentenceIn(error))
       }
-      await settle(question, group, check).then(
-        () => end(),
-        (error) => end(sentenceIn(error)),
-      )
+      await settle(question, group, check).then(() => end(), end)
     },
   }
 }

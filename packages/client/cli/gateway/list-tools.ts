@@ -2,7 +2,7 @@ import { Invalid } from '../../src/errors.ts'
 import { parseMessage } from '../mcp-message.ts'
 import { visibleLine } from '../shown-arguments.ts'
 import { openRulebook } from './judge.ts'
-import { lockPath, pinOf, type Tool, writePins } from './pins.ts'
+import { lockPath, mergeTools, pinOf, type Tool, writePins } from './pins.ts'
 import type { Gate } from './read-gate.ts'
 import { isAbout, type Rule } from './rules.ts'
 import type { Link } from './server-process.ts'
@@ -34,7 +34,7 @@ export async function listTools(
   const tools = await readTools(server, gate)
   const width = Math.max(...tools.map(({ name }) => name.length))
   for (const tool of tools) {
-    const state = pinOf(pins, tool)
+    const state = pinOf(pins, mergeTools(tools.filter(({ name }) => name === tool.name)))
     print(`${tool.name.padEnd(width)}  ${state.padEnd(10)}  ${wordsFor(gate, tool.name)}`)
   }
   const names = tools.map(({ name }) => name)

@@ -29,10 +29,15 @@ export function toolOf(value: unknown): Tool | undefined {
   }
 }
 
-/** One tool for all that is said under its name. What is said in two ways is like no pin: nobody knows which one the model reads. */
-export function mergeTools(all: readonly Tool[]): Tool | undefined {
-  const [first, ...others] = new Map(all.map((tool) => [tool.sha256, tool])).values()
-  if (first === undefined || others.length === 0) return first
+/**
+ * One tool for all that is said under its name. What is said in two ways is like no pin: nobody knows which one the model reads.
+ * So is what the list has twice, even in the same words: nobody knows which one runs.
+ * @param own what the server's list has
+ * @param told what the client was told besides
+ */
+export function mergeTools(own: readonly Tool[], told: readonly Tool[] = []): Tool | undefined {
+  const [first, ...others] = new Map([...told, ...own].map((tool) => [tool.sha256, tool])).values()
+  if (first === undefined || (others.length === 0 && own.length < 2)) return first
   const tools = [first, ...others]
   const description = tools.map(({ definition }) => String(definition.description ?? '')).join('\n\n')
   const { name } = first

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from '../mcp-message.ts'
-import { readLines } from './read-lines.ts'
+import { readLines, TooLong } from './read-lines.ts'
 
 /** What a link to the server tells. Its sentences never hold the command's arguments, the address or a header: they may be secret. */
 export interface Hears {
@@ -37,8 +37,9 @@ export function startServer(
 ): Link {
   const child = spawn(command, args, { env: { ...inherited(), ...env }, stdio: 'pipe', windowsHide: true })
   let gone = false
+  let end = (_sentence: string): void => {}
   const ended = new Promise<void>((resolve) => {
-    const end = (sentence: string) => {
+    end = (sentence) => {
       if (!gone) hears.ended(sentence)
       gone = true
       resolve()
@@ -51,6 +52,16 @@ export function startServer(
   })
   // A server that ended reads no more.
   child.stdin.on('error', () => {})
+  const readAll = async (stream: AsyncIterable<Uint8Array>, read: (line: Buffer) => void): Promise<void> => {
+    try {
+      for await (const line of readLines(stream)) read(line)
+    } catch (error) {
+      // Any other pipe that broke has ended.
+      if (!(error instanceof TooLong)) return
+      end(error.message)
+      child.kill('SIGKILL')
+    }
+  }
   void readAll(child.stdout, (line) => hears.message(line))
   const hide = hider(Object.values(env))
   void readAll(child.stderr, (line) => process.stderr.write(`${hide(line.toString())}\n`))
@@ -64,14 +75,6 @@ export function startServer(
       }
       await ended
     },
-  }
-}
-
-async function readAll(stream: AsyncIterable<Uint8Array>, read: (line: Buffer) => void): Promise<void> {
-  try {
-    for await (const line of readLines(stream)) read(line)
-  } catch {
-    // A pipe that broke has ended.
   }
 }
 

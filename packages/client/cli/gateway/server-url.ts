@@ -1,12 +1,12 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headersOf, type Message, parseMessage, versionIn } from '../mcp-message.ts'
-import { readEvents } from './read-lines.ts'
+import { readBody, readEvents, TooLong } from './read-lines.ts'
 import { type Hears, type Link, type Secrets, startServer } from './server-process.ts'
 
-const LOST = 'The connection to the MCP server broke before it answered. The call may have been done; check.'
+const CHECK = 'The call may have been done; check.'
+const LOST = `The connection to the MCP server broke before it answered. ${CHECK}`
 
 /** How often in a row the rest of an answer is asked for in vain. */
 const MOST_FAILURES = 10
@@ -58,8 +58,9 @@ class Connection implements Link {
       cancelled.abort()
       return
     }
-    this.#post(line, message, control).catch(() => {
-      if (!this.#stop.signal.aborted && !control.signal.aborted) this.#fail(message, LOST)
+    this.#post(line, message, control).catch((error) => {
+      const sentence = error instanceof TooLong ? `${error.message} ${CHECK}` : LOST
+      if (!this.#stop.signal.aborted && !control.signal.aborted) this.#fail(message, sentence)
     })
   }
 
@@ -86,15 +87,16 @@ class Connection implements Link {
       const place = await this.#pump(answer)
       if (place.id !== undefined) await this.#listen(place, isDone)
     } else {
-      const body = await buffer(answer)
+      const body = await readBody(answer)
       if (body.length > 0) this.#hear(body)
     }
-    if (method === 'notifications/initialized') void this.#listen({}, () => false)
+    if (method === 'notifications/initialized')
+      this.#listen({}, () => false).catch((error: Error) => this.#hears.ended(error.message))
     this.#fail(message, LOST)
   }
 
   async #refused(message: Message, answer: IncomingMessage): Promise<void> {
-    const body = await buffer(answer)
+    const body = await readBody(answer)
     const { id, error } = Object(parseMessage(body.toString()))
     // The words of a proxy, or of a server that repeats a header, are not for the client.
     if (error !== undefined && id !== undefined && id === message.id) this.#hear(body)
@@ -119,7 +121,7 @@ class Connection implements Link {
     })
   }
 
-  /** Hands on the events of a stream until it ends or is cut. */
+  /** Hands on the events of a stream until it ends or is cut. @throws TooLong */
   async #pump(response: IncomingMessage): Promise<Place> {
     let place: Place = {}
     try {
@@ -127,13 +129,14 @@ class Connection implements Link {
         place = event
         if (event.data !== '') this.#hear(Buffer.from(event.data))
       }
-    } catch {
+    } catch (error) {
+      if (error instanceof TooLong) throw error
       // Gone on with from the last event, where the server gave it an id.
     }
     return place
   }
 
-  /** Hears what the server says by itself, or the rest of a stream. */
+  /** Hears what the server says by itself, or the rest of a stream. @throws TooLong */
   async #listen(place: Place, isDone: () => boolean): Promise<void> {
     const { signal } = this.#stop
     let failures = 0

@@ -58,7 +58,7 @@ export function createToolList(send: (message: Message) => void): ToolList {
   const list: ToolList = {
     get(name) {
       const own = tools.filter((tool) => tool.name === name)
-      return own.length === 0 ? undefined : mergeTools([...(shown.get(name)?.tools ?? []), ...own])
+      return own.length === 0 ? undefined : mergeTools(own, shown.get(name)?.tools)
     },
     all: () => tools,
     ready: async (meta) => {
