@@ -126,7 +126,7 @@ function pagesFor(id) {
     {
       name: 'inbox',
       path: '/',
-      there: `document.querySelectorAll('.inbox-list > li').length === ${WAITING}`,
+      there: `document.querySelectorAll('.inbox-row').length === ${WAITING}`,
       press: `document.querySelector('.inbox-list input[type="checkbox"]').click()`,
       answered: `document.querySelector('.together').innerText.includes('1 selected')`,
     },

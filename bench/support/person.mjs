@@ -41,9 +41,15 @@ export async function newPerson({ deps, connection }, n, origin) {
   const key = (sandbox) =>
     createApiKey(deps, { accountId: user.account_id, name: 'Bench', sandbox }, { kind: 'cli' })
   const found = await deps.users.find(user.id)
-  const { token } = await startSession(deps, found, { address: '127.0.0.1', user_agent: 'bench' }, 'bench')
+  const { token, cookie } = await startSession(
+    deps,
+    found,
+    { address: '127.0.0.1', user_agent: 'bench' },
+    'bench',
+  )
   return {
     session: token,
+    cookie,
     live: (await key(false)).raw_key,
     sandbox: (await key(true)).raw_key,
     assert: ({ challenge }) => assertion(challenge, { id: credential, origin, privateKey }),

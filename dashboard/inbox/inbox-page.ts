@@ -11,7 +11,8 @@ import { section } from '../parts/section.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { Guide } from './first-run.ts'
-import { loadPending, type Pending } from './pending.ts'
+import { firstPending, loadPending, type Pending } from './pending.ts'
+import { comesBack } from './place.ts'
 import { holdRows, inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
@@ -19,7 +20,8 @@ type Asked = [Pending, WaitingConsent[]]
 
 /** Requests the waiting items at once, in parallel with the call that tells who is signed in. */
 export function openInbox(): OpenPage {
-  const ask = (): Promise<Asked> => Promise.all([loadPending(), loadConsents()])
+  const load = comesBack() ? loadPending : firstPending
+  const ask = (): Promise<Asked> => Promise.all([load(), loadConsents()])
   // Without a session the service would only refuse.
   const asked = wasSignedIn() ? ask() : undefined
   // A failure does not concern a person who is signed out or has left the page.
@@ -63,7 +65,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     ...(consents.length > 0 ? [] : [asking]),
   )
   void below.then((parts) => parts?.fill(scene, guide?.decided))
-  return { title: inboxTitle(pending.data.length), scene, wide: true }
+  return { title: inboxTitle(pending), scene, wide: true }
 }
 
 const POLL_MS = 5000

@@ -31,15 +31,22 @@ export function inboxRow(request: PendingRequest) {
   const marks = el('div', { class: 'inbox-marks', id: marksId })
   const account = el('span', {}, ' · ', callerText(request.requested_by.account_name))
   let seen = request
+  let drawn = ''
   const renew = (now: PendingRequest): void => {
     seen = now
-    marks.replaceChildren(...marksOf(now))
+    const state = stateOf(now)
+    if (state !== drawn) marks.replaceChildren(...marksOf(now))
+    drawn = state
+  }
+  const aim = (): void => {
+    open.href = keepFilters(pageOf(request))
   }
   renew(request)
+  aim()
   const group = div('inbox-group')
   const element = el(
-    'li',
-    { class: 'inbox-row' },
+    'div',
+    { class: 'inbox-row', role: 'listitem' },
     // The label makes the whole corner of the row a target for a finger.
     box && el('label', { class: 'inbox-pick' }, box),
     open,
@@ -61,10 +68,8 @@ export function inboxRow(request: PendingRequest) {
     /** Whether this person has had the request on the screen. */
     opened: () => seen.opened === true || element.classList.contains('read'),
     /** Points the link at the request's page, with the filters of the list. */
-    aim: () => {
-      open.href = keepFilters(pageOf(request))
-    },
-    /** Updates the number of approvals and whether the key is revoked: nothing else of a request ever changes. */
+    aim,
+    /** Updates the marks that can change. */
     renew,
     /** Updates the time left; `clock` is as in `secondsUntil`. */
     tick: time.tick,
@@ -97,16 +102,26 @@ export function countdown(expires_at: string, look: string) {
   element.addEventListener('pointerenter', () => {
     element.title = `Expires at ${exactly(expires_at)}`
   })
+  let shown = Number.NaN
   const tick = (clock: number): void => {
     const left = secondsUntil(expires_at, clock)
+    // Of thousands of rows nearly all say what they said a second ago.
+    const whole = left > SECONDS_SHOWN ? Math.floor(left / 60) * 60 : Math.max(-1, Math.floor(left))
+    if (whole === shown) return
+    shown = whole
     const said = left > SECONDS_SHOWN ? duration(left).replace(/ \d+ s$/, '') : duration(left)
     const words = left > 0 ? said : 'Expired'
-    if (element.lastChild?.textContent !== words)
-      element.replaceChildren(left > 0 ? el('span', { class: look }, 'Expires in ') : '', words)
+    element.replaceChildren(left > 0 ? el('span', { class: look }, 'Expires in ') : '', words)
     element.classList.toggle('soon', left <= SOON_SECONDS)
     element.classList.toggle('urgent', left <= 60)
   }
   return { element, tick }
+}
+
+/** What can change in a pending request; its text never does. */
+function stateOf(request: PendingRequest): string {
+  const { quorum, requested_by, held } = request
+  return [quorum.approved, requested_by.key_revoked, held, canDecide(request)].join()
 }
 
 function marksOf(request: PendingRequest): HTMLElement[] {
@@ -203,4 +218,52 @@ function controls(
 /** One gesture takes only what the person opened, or what has no high impact (T18). */
 function isReady({ request, opened }: InboxRow): boolean {
   return !request.high_impact || opened()
+}
+
+/** A list of more rows is drawn in parts. */
+const LONG = 200
+/** Rows of a part. A browser skips the parts far from the window; what it spends on a frame grows with the number of siblings. */
+const PART = 25
+
+/** Adds rows at the end of the list. */
+export function appendRows(list: HTMLElement, rows: readonly InboxRow[]): void {
+  if (list.lastElementChild === null) list.append(div('inbox-part'))
+  list.lastElementChild?.append(...rows.map(({ element }) => element))
+}
+
+/** Puts all rows of the list into this order. Moves only those out of place: a row that moves loses the focus. */
+export function placeRows(list: HTMLElement, rows: readonly InboxRow[]): void {
+  for (const part of [...list.children]) if (part.firstElementChild === null) part.remove()
+  let at = list.firstElementChild?.firstElementChild ?? null
+  for (const row of rows) {
+    if (row.element === at) at = at.nextElementSibling ?? firstOf(at.parentElement?.nextElementSibling)
+    else if (at === null) appendRows(list, [row])
+    else at.before(row.element)
+  }
+  const isLong = rows.length > LONG
+  list.classList.toggle('long', isLong)
+  if (isLong && [...list.children].some(({ childElementCount }) => childElementCount > 2 * PART)) divide(list)
+  sizeParts(list)
+}
+
+function firstOf(part: Element | null | undefined): Element | null {
+  return part?.firstElementChild ?? null
+}
+
+function divide(list: HTMLElement): void {
+  const focused = document.activeElement
+  const rows = [...list.children].flatMap(({ children }) => [...children])
+  const parts = Array.from({ length: Math.ceil(rows.length / PART) }, (_, n) =>
+    div('inbox-part', ...rows.slice(n * PART, (n + 1) * PART)),
+  )
+  list.replaceChildren(...parts)
+  if (focused instanceof HTMLElement && list.contains(focused)) focused.focus({ preventScroll: true })
+}
+
+/** Tells the browser how high the parts are that it does not draw: by the number of rows shown in each. */
+export function sizeParts(list: HTMLElement): void {
+  for (const part of list.querySelectorAll<HTMLElement>('.inbox-part')) {
+    const shown = part.querySelectorAll('.inbox-row:not([hidden], .folded)')
+    part.style.setProperty('--rows', String(shown.length))
+  }
 }

@@ -1,22 +1,45 @@
-import { type Principal, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
+import { type PendingRequest, type Principal, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, getTimed } from '../../webauthn-page/kit/api/request.ts'
 import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { byEnd } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
-import { readPages } from '../parts/read-pages.ts'
 
 /** The waiting requests as the service lists them, in the order in which they end. */
-export type Pending = Awaited<ReturnType<typeof loadPending>>
+export interface Pending {
+  data: readonly PendingRequest[]
+  /** Whether those that end last are missing. */
+  cut: boolean
+  /** As in `secondsUntil`. */
+  clock: number
+  /** Loads the next page: resolves to these requests and those of that page. Undefined when no page is to come. */
+  more?: () => Promise<Pending>
+}
 
-/** The most requests that are listed: four times as many as one account may have waiting for a person. */
-export const LISTED = 1000
+/** The most requests that are listed: twenty times as many as one account may have waiting for a person. */
+export const LISTED = 5000
+
+/** Loads the first page of the waiting requests. @throws RequestFailure, ShapeError */
+export async function firstPending(): Promise<Pending> {
+  const { value, clock } = await getTimed('/me/pending', pendingShape)
+  return withMore(value.data, value.next_cursor, clock)
+}
+
+function withMore(data: Pending['data'], cursor: string | null, clock: number): Pending {
+  const cut = cursor !== null
+  if (!cut || data.length >= LISTED) return { data, cut, clock }
+  const more = async (): Promise<Pending> => {
+    const page = await get(`/me/pending?cursor=${encodeURIComponent(cursor)}`, pendingShape)
+    return withMore([...data, ...page.data], page.next_cursor, clock)
+  }
+  return { data, cut, clock, more }
+}
 
 /** Loads the waiting requests page by page, up to `LISTED`. @throws RequestFailure, ShapeError */
-export async function loadPending() {
-  const { value, clock } = await getTimed('/me/pending', pendingShape)
-  const load = (cursor: string) => get(`/me/pending?cursor=${encodeURIComponent(cursor)}`, pendingShape)
-  return { ...(await readPages(value, load, LISTED)), clock }
+export async function loadPending(): Promise<Pending> {
+  let pending = await firstPending()
+  while (pending.more !== undefined) pending = await pending.more()
+  return pending
 }
 
 /** States for whom the person would vote as a delegate; undefined when the vote is their own. */

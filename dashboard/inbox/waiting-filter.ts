@@ -6,7 +6,7 @@ import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { keepInAddress } from '../shell/shown-address.ts'
 
 /**
- * The filters of the list. Their values are in the address (`fitsFilters`), so that Back and a reload keep them. `changed` runs
+ * The filters of the list. Their values are in the address (`inboxFilter`), so that Back and a reload keep them. `changed` runs
  * when the person changes a value.
  */
 export function waitingFilter(changed: () => void) {

@@ -1,13 +1,21 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
-import { fitsFilters, inboxOrder, isGrouped } from '../../webauthn-page/kit/request/inbox-filter.ts'
-import { groupRows, type InboxRow, inboxRow, type Unfolded, ungroupRows } from './inbox-row.ts'
+import { inboxFilter, inboxOrder, isGrouped } from '../../webauthn-page/kit/request/inbox-filter.ts'
+import {
+  appendRows,
+  groupRows,
+  type InboxRow,
+  inboxRow,
+  placeRows,
+  sizeParts,
+  type Unfolded,
+  ungroupRows,
+} from './inbox-row.ts'
 import { callersLegend, LISTED, type Pending } from './pending.ts'
 
 /** The window's title: shows how many requests wait, even while another tab is in front. */
-export function inboxTitle(count: number): string {
-  if (count === 0) return 'Inbox'
-  return count < LISTED ? `(${count}) Inbox` : `(${LISTED}+) Inbox`
+export function inboxTitle({ data, cut }: Pending): string {
+  return data.length === 0 ? 'Inbox' : `(${data.length}${cut ? '+' : ''}) Inbox`
 }
 
 /** What the list asks of its section and reports to it. */
@@ -36,20 +44,28 @@ export class WaitingList {
     'You have no pending requests. A new request that names you as an approver appears here automatically.',
   )
   readonly #misfit = p('No pending requests match these filters.')
-  readonly #more = note(`Showing the ${LISTED} that expire first.`)
+  readonly #more = note()
   readonly #rows = new Map<string, InboxRow>()
+  readonly #rowAt = new WeakMap<Element, InboxRow>()
   readonly #events: WaitingListEvents
   readonly #unfolded: Unfolded = new Set()
   /** The rows as they were last arranged; those that came since are at the end. */
   #order: InboxRow[] = []
-  #clock = 0
-  #started = false
+  /** What was last shown. */
+  #last: Pending | undefined
+  /** The filters that the rows' links name. */
+  #aimed = ''
   #chosen: string | undefined
 
   constructor(events: WaitingListEvents) {
     this.#events = events
     const id = freshId('legend')
-    this.#list = el('ul', { class: 'inbox-list', 'aria-label': 'Requests', 'aria-describedby': id })
+    this.#list = el('div', {
+      class: 'inbox-list',
+      role: 'list',
+      'aria-label': 'Requests',
+      'aria-describedby': id,
+    })
     this.#list.addEventListener('change', () => {
       events.changed()
       events.ticked()
@@ -69,26 +85,33 @@ export class WaitingList {
    * come last and settled rows stay, until the pointer has left.
    * @returns the number of new requests
    */
-  show({ data, clock }: Pending): number {
-    this.#clock = clock
+  show(pending: Pending): number {
+    const { data, cut, more } = pending
+    const before = this.#last
+    this.#last = pending
     const fresh = data.filter(({ id }) => !this.#rows.has(id))
-    const held = this.#started && isPointedAt(this.#list)
-    this.#settle(new Set(data.map(({ id }) => id)))
+    const held = before !== undefined && isPointedAt(this.#list)
+    // What comes with a further page has waited all along.
+    const isNew = before !== undefined && before.more === undefined
+    if (more === undefined) this.#settle(new Set(data.map(({ id }) => id)))
     for (const request of data) this.#rows.get(request.id)?.renew(request)
-    for (const request of fresh) this.#add(request)
-    this.#more.hidden = data.length < LISTED
-    this.#started = true
+    const rows = fresh.map((request) => this.#add(request))
+    if (isNew) for (const { element } of rows) element.classList.add('fresh')
+    appendRows(this.#list, rows)
+    this.#more.hidden = !cut
+    this.#more.textContent = more ? 'Loading the rest…' : `Showing the ${LISTED} that expire first.`
     this.filter()
-    if (!held) this.arrange()
-    return fresh.length
+    if (held) sizeParts(this.#list)
+    else this.arrange()
+    return isNew ? rows.length : 0
   }
 
-  #add(request: PendingRequest): void {
+  #add(request: PendingRequest): InboxRow {
     const row = inboxRow(request)
-    if (this.#started) row.element.classList.add('fresh')
     this.#rows.set(request.id, row)
+    this.#rowAt.set(row.element, row)
     this.#order.push(row)
-    this.#list.append(row.element)
+    return row
   }
 
   #settle(still: ReadonlySet<string>): void {
@@ -107,17 +130,15 @@ export class WaitingList {
       row.remove()
       if (focused) this.#events.focusLost()
     }
-    let at = this.#list.firstElementChild
     this.#order = this.#sorted()
-    for (const { element } of this.#order) {
-      if (element === at) at = at.nextElementSibling
-      else this.#list.insertBefore(element, at)
-    }
+    placeRows(this.#list, this.#order)
   }
 
   #sorted(): InboxRow[] {
     const order = inboxOrder()
-    const rows = [...this.#rows.values()].sort((a, b) => order(a.request, b.request))
+    // In the order of before: sorting what is nearly in order costs little.
+    const rows = this.#order.filter(({ request }) => this.#rows.has(request.id))
+    rows.sort((a, b) => order(a.request, b.request))
     if (!isGrouped()) {
       ungroupRows(rows)
       return rows
@@ -147,37 +168,40 @@ export class WaitingList {
     const rows = [...this.#rows.values()]
     const accounts = new Set(rows.map(({ request }) => request.requested_by.account_name))
     accounts.add(this.#events.account)
+    const isListed = inboxFilter()
+    const { search } = location
     for (const { request, element, box, account, aim } of rows) {
-      account.hidden = accounts.size < 2
-      element.hidden = !fitsFilters(request)
-      aim()
+      hide(account, accounts.size < 2)
+      hide(element, !isListed(request))
+      if (search !== this.#aimed) aim()
       if (box !== undefined && element.hidden) box.checked = false
     }
+    this.#aimed = search
     // A single request needs no tick box.
     const several = rows.filter(({ box, element }) => box !== undefined && !element.hidden).length > 1
     for (const { box } of rows) {
-      if (box?.parentElement) box.parentElement.hidden = !several
+      if (box?.parentElement) hide(box.parentElement, !several)
       if (box !== undefined && !several) box.checked = false
     }
     const none = rows.every(({ element }) => element.hidden)
     this.#list.hidden = none && this.#list.querySelector('.settled') === null
     this.legend.hidden = this.#list.hidden
     this.#empty.hidden = rows.length > 0
-    this.#misfit.hidden = !none || rows.length === 0
+    this.#misfit.hidden = !none || rows.length === 0 || this.#last?.more !== undefined
     this.tick()
     this.#events.changed()
   }
 
   /** Updates the times left. */
   tick(): void {
-    for (const row of this.#rows.values()) row.tick(this.#clock)
+    for (const row of this.#rows.values()) row.tick(this.#last?.clock ?? 0)
   }
 
   /** How many of the waiting requests are shown, behind the heading's words; empty for fewer than two. */
   countWords(): string {
     const [shown, all] = [this.#fitting().length, this.#rows.size]
     if (all < 2) return ''
-    const some = all < LISTED ? `${all}` : `${LISTED}+`
+    const some = `${all}${this.#last?.cut === true ? '+' : ''}`
     return shown === all ? ` ${some}` : ` ${shown} of ${some}`
   }
 
@@ -255,12 +279,14 @@ export class WaitingList {
   }
 
   #rowOf(target: EventTarget | null): InboxRow | undefined {
-    return [...this.#rows.values()].find(({ element }) => target instanceof Node && element.contains(target))
+    const element = target instanceof Element ? target.closest('.inbox-row') : null
+    const row = element === null ? undefined : this.#rowAt.get(element)
+    return row && this.#rows.get(row.request.id)
   }
 
   #choose(row: InboxRow | undefined): void {
     if (row?.request.id === this.#chosen) return
-    for (const { link } of this.#rows.values()) link.removeAttribute('aria-current')
+    this.#list.querySelector('.inbox-open[aria-current]')?.removeAttribute('aria-current')
     this.#chosen = row?.request.id
     if (this.#events.hasPane()) row?.element.classList.add('read')
     row?.link.setAttribute('aria-current', 'true')
@@ -288,6 +314,11 @@ function isPointedAt(list: HTMLElement): boolean {
   return list.matches(':hover') && matchMedia('(hover: hover)').matches
 }
 
+/** Writes `hidden` only where it changes: the browser would look at every row's style again. */
+function hide(element: HTMLElement, hidden: boolean): void {
+  if (element.hidden !== hidden) element.hidden = hidden
+}
+
 /** Milliseconds after rows moved by themselves in which a press was still meant for what stood there before. */
 const REST_MS = 800
 let restUntil = 0
@@ -297,14 +328,20 @@ let restUntil = 0
  * does so itself. At the top of the page new rows must be seen: there the rows move, and take no press for a moment.
  */
 export function holdRows(change: () => void): void {
-  const seen = [...document.querySelectorAll('.inbox-row')]
-    .map((row) => ({ row, top: topOf(row) }))
-    .filter(({ row }) => row.getBoundingClientRect().bottom > 0)
+  // Asking for the place of a row in a part that is not drawn would draw it.
+  const parts = [...document.querySelectorAll('.inbox-part')].filter(isInSight)
+  const rows = parts.flatMap(({ children }) => [...children]).filter(isInSight)
+  const seen = rows.map((row) => ({ row, top: topOf(row) }))
   change()
   const stay = seen.filter(({ row }) => row.isConnected)
   const [first] = stay
   if (first !== undefined && window.scrollY > 0) window.scrollBy(0, topOf(first.row) - first.top)
   if (stay.some(({ row, top }) => Math.abs(topOf(row) - top) > 1)) restUntil = performance.now() + REST_MS
+}
+
+function isInSight(element: Element): boolean {
+  const { top, bottom } = element.getBoundingClientRect()
+  return bottom > 0 && top < innerHeight
 }
 
 function topOf(row: Element): number {

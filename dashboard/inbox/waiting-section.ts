@@ -4,7 +4,7 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
-import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
+import { kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { formatter } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { keepFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
@@ -13,6 +13,7 @@ import { keepInAddress } from '../shell/shown-address.ts'
 import type { DecideTogether } from './decide-together.ts'
 import { canDecide, pageOf } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
+import { rememberedPlace, rememberedTicks, rememberPlace, rememberTicks } from './place.ts'
 import { ReadingPane, SIDE_BY_SIDE } from './reading-pane.ts'
 import { waitingFilter } from './waiting-filter.ts'
 import { holdRows, inboxTitle, WaitingList } from './waiting-list.ts'
@@ -103,8 +104,8 @@ class WaitingSection {
     const { id, place } = rememberedPlace()
     if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
     void this.#openBatch()
+    void this.#loadOn(first)
     SIDE_BY_SIDE.addEventListener('change', () => this.#chosen(this.#list.chosen()), { signal })
-    followInbox(this.#element, signal, () => this.#look())
     this.#bar.follow(signal)
     const clock = setInterval(() => {
       if (this.#element.isConnected) this.#list.tick()
@@ -112,6 +113,15 @@ class WaitingSection {
     }, 1000)
     signal.addEventListener('abort', () => clearInterval(clock))
     return this.#element
+  }
+
+  /** Adds page after page, then follows the inbox. A page that does not come leaves the rest to the next look. */
+  async #loadOn(first: Pending): Promise<void> {
+    const { signal } = this.#waiting
+    try {
+      for (let at = first; at.more !== undefined && !signal.aborted; this.#show(at)) at = await at.more()
+    } catch {}
+    if (!signal.aborted) followInbox(this.#element, signal, () => this.#look())
   }
 
   #keys(): Shortcut[] {
@@ -162,7 +172,7 @@ class WaitingSection {
       this.#filter.offer(data)
     })
     this.#waiting.listed(data.length)
-    if (this.#element.isConnected) document.title = `${inboxTitle(data.length)} · Countersign`
+    if (this.#element.isConnected) document.title = `${inboxTitle(pending)} · Countersign`
     return fresh
   }
 
@@ -193,7 +203,7 @@ class WaitingSection {
     this.#bar.show(ticked)
     // The bar's buttons are then the only ones that decide.
     this.#pane.element.classList.toggle('selecting', ticked.length > 0)
-    remember(TICKED, [this.#waiting.actor, ...ticked])
+    rememberTicks(this.#waiting.actor, ticked)
     this.#count.textContent = this.#list.countWords()
     const { row, input } = this.#all
     row.hidden = all.length < 2
@@ -205,7 +215,7 @@ class WaitingSection {
   #chosen(request: PendingRequest | undefined): void {
     if (request === undefined) this.#pane.settle()
     else {
-      remember(PLACE, [request.id, String(this.#list.place())])
+      rememberPlace(request.id, this.#list.place())
       if (SIDE_BY_SIDE.matches) void this.#pane.show(request)
     }
   }
@@ -267,7 +277,7 @@ class WaitingSection {
         const { ticked } = this.#list.choice()
         this.#list.close(signInAgain())
         this.#filter.element.hidden = true
-        remember(TICKED, [this.#waiting.actor, ...ticked])
+        rememberTicks(this.#waiting.actor, ticked)
         this.#together?.signedOut()
         this.#pane.clear()
         this.#reached(true)
@@ -311,30 +321,6 @@ function signInAgain(): HTMLElement {
     p('Your session has ended. Sign in to see your pending requests.'),
     link(signInHref(), 'Sign in', { class: 'button primary' }),
   )
-}
-
-const PLACE = 'inbox-place'
-const TICKED = 'inbox-ticked'
-
-/** Keeps words for the way back from the page of a request, which is a separate document. */
-function remember(what: string, words: readonly string[]): void {
-  keep('sessionStorage', what, words.join(' '))
-}
-
-/** Returns the kept words. A browser without storage begins at the top, with nothing ticked. */
-function remembered(what: string): string[] {
-  return kept('sessionStorage', what)?.split(' ') ?? []
-}
-
-function rememberedPlace(): { id: string | undefined; place: number } {
-  const [id, place] = remembered(PLACE)
-  return { id, place: Number(place ?? 0) }
-}
-
-/** The ids that this person ticked; those that another person ticked in this tab are ignored. */
-function rememberedTicks(actor: string): string[] {
-  const [author, ...ids] = remembered(TICKED)
-  return author === actor ? ids : []
 }
 
 /** The most requests that the service decides at once. */

@@ -12,18 +12,20 @@ export function keepFilters(path: string, d?: string | null): string {
   return `${path}?${query}`.replace(/\?$/, '')
 }
 
-/** Checks whether the filters and the search in the current address let the inbox list the request. */
-export function fitsFilters({ id, action, requested_by, high_impact }: PendingRequest): boolean {
+/** Returns the test by which the filters and the search in the current address let the inbox list a request. */
+export function inboxFilter(): (request: PendingRequest) => boolean {
   const query = new URLSearchParams(location.search)
-  const { key_name, account_name } = requested_by
-  const fits = (name: string, value: string): boolean => (query.get(name) || value) === value
-  const words = [id, action, key_name, account_name].join('\n')
-  return (
-    fits('by', key_name) &&
-    fits('of', account_name) &&
-    (high_impact || query.get('impact') !== 'high') &&
-    holdsText(words, foldText(query.get('q') ?? ''))
-  )
+  const [by, of, impact] = [query.get('by'), query.get('of'), query.get('impact')]
+  const searched = foldText(query.get('q') ?? '')
+  return ({ id, action, requested_by, high_impact }) => {
+    const { key_name, account_name } = requested_by
+    return (
+      (by || key_name) === key_name &&
+      (of || account_name) === account_name &&
+      (high_impact || impact !== 'high') &&
+      (searched === '' || holdsText([id, action, key_name, account_name].join('\n'), searched))
+    )
+  }
 }
 
 /** Checks whether the current address asks for like requests to be folded together. */

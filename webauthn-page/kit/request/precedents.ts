@@ -9,7 +9,7 @@ import type { Draft } from '../dom/draft.ts'
 import { div, el, link, p } from '../dom/element.ts'
 import { kept } from '../dom/kept.ts'
 import { callerText } from '../show/caller-text.ts'
-import { byEnd, fitsFilters, inboxOrder, keepFilters } from './inbox-filter.ts'
+import { byEnd, inboxFilter, inboxOrder, keepFilters } from './inbox-filter.ts'
 
 export type Similar = Answer<typeof similarAnswer>
 
@@ -130,7 +130,7 @@ export async function addNext(way: HTMLElement, decidedId: string): Promise<void
 
 /** Looks for it page by page, in the order of the inbox. @throws RequestFailure, ShapeError */
 async function nextOf(decidedId: string): Promise<PendingRequest | undefined> {
-  const order = inboxOrder()
+  const [order, isListed] = [inboxOrder(), inboxFilter()]
   let next: PendingRequest | undefined
   let cursor: string | null = ''
   while (cursor !== null) {
@@ -139,7 +139,7 @@ async function nextOf(decidedId: string): Promise<PendingRequest | undefined> {
       pendingShape,
     )
     for (const one of data) {
-      const fits = one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one)
+      const fits = one.id !== decidedId && one.may_decide && one.methods.length > 0 && isListed(one)
       if (fits && (next === undefined || order(one, next) < 0)) next = one
     }
     // The service lists what expires first, so that any other order needs all pages.
