@@ -1,17 +1,9 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { inboxFilter, inboxOrder, isGrouped } from '../../webauthn-page/kit/request/inbox-filter.ts'
-import {
-  appendRows,
-  groupRows,
-  type InboxRow,
-  inboxRow,
-  placeRows,
-  sizeParts,
-  type Unfolded,
-  ungroupRows,
-} from './inbox-row.ts'
+import { appendRows, type InboxRow, inboxRow, placeRows, sizeParts, ungroupRows } from './inbox-row.ts'
 import { callersLegend, LISTED, type Pending } from './pending.ts'
+import type { Unfolded } from './row-groups.ts'
 
 /** The window's title: shows how many requests wait, even while another tab is in front. */
 export function inboxTitle({ data, cut }: Pending): string {
@@ -49,6 +41,8 @@ export class WaitingList {
   readonly #rowAt = new WeakMap<Element, InboxRow>()
   readonly #events: WaitingListEvents
   readonly #unfolded: Unfolded = new Set()
+  /** Loaded when the person first groups the rows. */
+  #groups: typeof import('./row-groups.ts') | undefined
   /** The rows as they were last arranged; those that came since are at the end. */
   #order: InboxRow[] = []
   /** What was last shown. */
@@ -143,9 +137,20 @@ export class WaitingList {
       ungroupRows(rows)
       return rows
     }
+    if (this.#groups === undefined) {
+      void this.#loadGroups()
+      return rows
+    }
     const hidden = rows.filter(({ element }) => element.hidden)
     const fitting = rows.filter(({ element }) => !element.hidden)
-    return [...groupRows(fitting, this.#unfolded, () => this.#regrouped()), ...hidden]
+    return [...this.#groups.groupRows(fitting, this.#unfolded, () => this.#regrouped()), ...hidden]
+  }
+
+  async #loadGroups(): Promise<void> {
+    this.#groups = await import('./row-groups.ts').catch(() => undefined)
+    if (this.#groups === undefined) return
+    this.arrange()
+    this.#events.changed()
   }
 
   #regrouped(): void {
