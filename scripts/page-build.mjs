@@ -50,8 +50,11 @@ const toolkit = (folder) => ({
   minShareCount: 2,
 })
 
-/** The words of a request's timeline: together with the code that shows it, they would be too much for one file. */
-const words = { name: 'words', test: /dashboard[\\/].*audit-words/ }
+/** Parts of hosted pages that, together with the code that shows them, would be too much for one file. */
+const APART = [
+  { name: 'audit-words', test: /dashboard[\\/]audit[\\/]audit-words/ },
+  { name: 'authenticator-app', test: /passkey[\\/]authenticator-app/ },
+]
 
 /**
  * The Vite configuration of the pages in `folder`, built to `dist/<folder>`. Nothing is inlined (no data: script, no
@@ -75,7 +78,7 @@ export function pageBuild(folder, publicDir = false, more = []) {
       reportCompressedSize: false,
       rolldownOptions: {
         output: {
-          codeSplitting: { groups: folder === 'dashboard' ? [toolkit(folder)] : [toolkit(folder), words] },
+          codeSplitting: { groups: [toolkit(folder), ...(folder === 'dashboard' ? [] : APART)] },
         },
       },
     },

@@ -1,5 +1,4 @@
 import type { accountAnswer } from '../../src/http/api/account.ts'
-import type { overviewAnswer } from '../../src/http/api/overview.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
@@ -9,12 +8,11 @@ import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nextStepsSection } from '../inbox/next-steps.ts'
 import { section } from '../parts/section.ts'
+import { type Overview, overviewShape } from '../requests/request-shapes.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 
-type Overview = Answer<typeof overviewAnswer>
 type Account = Answer<typeof accountAnswer>
 
-const overviewShape = answer<Overview>()
 const accountShape = answer<Account>()
 
 /** Numbers of requests by how they ended. */

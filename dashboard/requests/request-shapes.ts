@@ -1,11 +1,16 @@
 import type { historyAnswer, withdrawnAnswer } from '../../src/http/api/account.ts'
 import type { requestLogAnswer } from '../../src/http/api/deliveries.ts'
+import type { overviewAnswer } from '../../src/http/api/overview.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
 /** `GET /account/requests`. */
 export type RequestPage = Answer<typeof historyAnswer>
 export const requestPageShape = answer<RequestPage>()
+
+/** `GET /account/overview`. */
+export type Overview = Answer<typeof overviewAnswer>
+export const overviewShape = answer<Overview>()
 
 export const withdrawnShape = answer<Answer<typeof withdrawnAnswer>>()
 

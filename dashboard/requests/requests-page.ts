@@ -1,6 +1,6 @@
 import { methodWord } from '../../src/domain/request.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, div, el, freshId, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, freshId, hint, lede, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
@@ -11,17 +11,19 @@ import { repeatedNames } from '../keys/key-words.ts'
 import { type Member, membersShape } from '../members/member-shapes.ts'
 import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList } from '../parts/filtered-list.ts'
-import type { Filters } from '../parts/filters.ts'
+import { type Filters, withFilters } from '../parts/filters.ts'
 import { stateTag, tag } from '../parts/rows.ts'
 import { policyTrouble } from '../settings/policy-warnings.ts'
 import { type Policy, policyShape } from '../settings/settings-shapes.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
+import { overviewShape, type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
 import { withdrawButton } from './withdraw.ts'
 
 /** `/requests`: all requests of the account, newest first, as far as the person may see them. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
+  // The list is complete without.
+  const totals = totalsOf(context).catch(() => undefined)
   const known = await loadKnown(context)
   const list = await filteredList<RequestRow, RequestPage>({
     context,
@@ -34,8 +36,42 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
     none: emptyFor(context),
   })
   const trouble = known?.policy ? policyTrouble(known.policy, context.href) : []
-  const scene = div('history', el('h1', {}, 'Requests'), lede(ledeFor(context)), ...trouble, ...list)
+  const head = [el('h1', {}, 'Requests'), (await totals) ?? lede(ledeFor(context))]
+  const scene = div('history', ...head, ...trouble, ...list)
   return { title: 'Requests', scene, wide: true }
+}
+
+/** Days over which the page says how many requests there were. */
+const TOTAL_DAYS = 30
+const NUMBER = new Intl.NumberFormat()
+
+/**
+ * How many live requests of the last days are in each state, each leading to its list: as the overview counts them, which the
+ * service keeps. A search looks at requests one by one, so that what it would find in all is not counted.
+ * @throws RequestFailure, ShapeError
+ */
+async function totalsOf({ account, ofAccount, href }: PageContext): Promise<HTMLElement | undefined> {
+  if (account.role === 'approver') return undefined
+  const address = withFilters(ofAccount('/account/overview'), [['days', String(TOTAL_DAYS)]])
+  const { total, days } = await get(address, overviewShape)
+  const { pending, approved, rejected, expired, withdrawn } = total
+  const from = days[0]?.day ?? ''
+  const states = [
+    ['pending', pending, 'pending'],
+    ['approved', approved, 'approved'],
+    ['rejected', rejected, 'rejected'],
+    ['expired', expired + withdrawn, 'expired or withdrawn'],
+  ] as const
+  const links = states.map(([status, count, words]) => {
+    const filters = [
+      ['status', status],
+      ['sandbox', 'false'],
+      ['from', from],
+    ] as const
+    return link(withFilters(href('/requests'), filters), `${NUMBER.format(count)} ${words}`)
+  })
+  const parts = links.flatMap((one, at): Child[] => [at === 0 ? '' : ' · ', one])
+  return hint(`Live requests of the last ${TOTAL_DAYS} days (UTC): `, ...parts)
 }
 
 /** Decisions that an empty inbox shows. */

@@ -1,4 +1,4 @@
-import { it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Card } from '../../dashboard/requests/request-shapes.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import type { PageState } from '../support/page-answers.ts'
@@ -12,7 +12,7 @@ import {
   sampleEntry,
   sampleRow,
 } from '../support/page-history-answers.ts'
-import { peopleArea } from '../support/page-people-answers.ts'
+import { busyOverview, peopleArea } from '../support/page-people-answers.ts'
 import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
 import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -78,14 +78,26 @@ const OWNER: PageState['accounts'] = [
   { id: sampleReview().requester.account, name: 'Company', role: 'owner', own: true },
 ]
 
+const people = peopleArea()
+
 const SCENES: Record<string, PageScene<HistoryArea>> = {
   'history with filters': {
     prepare: (area) => {
+      people.overview = busyOverview('deploy')
       area.pageSize = 5
       area.rows = [...ROWS, ...ROWS]
     },
     path: '/requests?status=pending&person=usr_2',
     ready: '.data-table',
+    act: async (page) => {
+      const totals = page.getByText('Live requests of the last 30 days (UTC): ')
+      expect(await totals.innerText()).toMatch(
+        /: 12 pending · 12,345 approved · 45 rejected · 36 expired or withdrawn$/,
+      )
+      expect(await totals.getByRole('link', { name: '36 expired' }).getAttribute('href')).toBe(
+        '/requests?status=expired&sandbox=false&from=2026-10-31',
+      )
+    },
   },
   'empty history': { path: '/requests', ready: '.history' },
   'history with a wrong filter': {
@@ -157,7 +169,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
 
 describeInBrowser('history and audit log for everybody', () => {
   const area = historyArea()
-  const suite = usePageSuite(area, peopleArea())
+  const suite = usePageSuite(area, people)
 
   lookAtScenes(suite, { area, name: 'history', path: '/requests' }, SCENES)
 

@@ -121,8 +121,8 @@ describe('the size of what is loaded first', () => {
       .filter((name) => !first.includes(name))
       .map((name) => name.replace(/-[\w-]{8}\.js$/, ''))
     expect(later.sort()).toEqual([
-      ...['addresses', 'attachment-view', 'consent-page', 'dialog', 'enrol-page', 'link-page'],
-      ...['navigation', 'precedents', 'request-log', 'request-past', 'words'],
+      ...['addresses', 'attachment-view', 'audit-words', 'authenticator-app', 'consent-page', 'dialog'],
+      ...['enrol-page', 'link-page', 'navigation', 'precedents', 'request-log', 'request-past'],
     ])
     const size = async (names: readonly string[]) =>
       (await Promise.all(names.map((name) => readFile(join(BUILT_PAGE, 'assets', `${name}.gz`))))).reduce(

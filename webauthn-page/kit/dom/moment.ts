@@ -39,8 +39,8 @@ export function formatter(options: Intl.DateTimeFormatOptions): (at: Date | stri
   }
 }
 
-/** Writes a point in time, to the second, as plain text. */
-export const exactly = formatter({ dateStyle: 'medium', timeStyle: 'long' })
+/** Writes a point in time, to the second, as plain text; receipts are compared with logs, which have 24 hours. */
+export const exactly = formatter({ dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
 const dayOf = formatter({ dateStyle: 'medium' })
 
 /** A point in time, to the second, with the exact UTC text as tooltip and machine-readable value. */
