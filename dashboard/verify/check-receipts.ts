@@ -4,6 +4,7 @@ import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
+import type { BundleVerdict } from '../../src/signing/verify-bundle.ts'
 import { type Examination, examineInput, examineReceipt } from '../../src/signing/verify-web.ts'
 import {
   MAX_VOTES,
@@ -25,6 +26,8 @@ export interface Report {
   disagreement?: string
   /** When the service erased the text, by its own word. */
   erasedAt?: string
+  /** The verdict on the whole bundle, if it was one. */
+  bundle?: BundleVerdict
 }
 
 /**

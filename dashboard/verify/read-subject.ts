@@ -8,7 +8,7 @@ export const MAX_BYTES = 1_048_576
 /** The visitor's input to check. Nothing in it is trusted. */
 export type Subject =
   | { kind: 'id'; id: string; of: 'request' | 'decision' }
-  | { kind: 'receipt'; json: object }
+  | { kind: 'receipt'; json: object; text: string }
   /** An input that cannot be checked; the sentence says why. */
   | { kind: 'problem'; sentence: string }
 
@@ -30,7 +30,7 @@ export function readSubject(text: string, origin: string): Subject {
     )
   if (/^keys(,restores)?$/.test(Object.keys(json).join()))
     return problem('This is a key set, not a receipt. Paste it under “Use a saved key set”.')
-  return { kind: 'receipt', json }
+  return { kind: 'receipt', json, text: trimmed }
 }
 
 /** Checks the length; counts bytes only if the number of characters is not decisive. */

@@ -29,6 +29,7 @@ import {
   type JsonValue,
   valueTree,
 } from '../../webauthn-page/kit/show/caller-text.ts'
+import { bundleLines } from './check-bundle.ts'
 import {
   compareAction,
   compareContext,
@@ -66,6 +67,7 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
         receiptFacts(main, result.payload, { key, ...source }),
         besideView([main, ...report.votes]),
       ),
+    report.bundle && card('Checks of the bundle', linesView(bundleLines(report.bundle))),
     card('Checks', ...checkList(main)),
     votesView(report, source.nameOf),
     input &&
@@ -253,7 +255,6 @@ function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): 
   )
 }
 
-/** A part of the result under its heading. */
 function card(title: string, ...body: Child[]): HTMLElement {
   const id = freshId('card')
   return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), ...body)
@@ -265,7 +266,7 @@ function votesView({ votes, unsigned }: Report, nameOf: NameOf): HTMLElement | u
   if (count === 0) return undefined
   return card(
     count === 1 ? 'One vote' : `${count} votes`,
-    hint(unsigned.length === 0 ? ALL_SIGNED : ONE_OUTCOME),
+    hint(unsigned.length > 0 ? ONE_OUTCOME : 'Each person’s vote is signed and was checked separately.'),
     el(
       'ol',
       { class: 'votes' },
@@ -275,7 +276,6 @@ function votesView({ votes, unsigned }: Report, nameOf: NameOf): HTMLElement | u
   )
 }
 
-const ALL_SIGNED = 'Each person’s vote is signed and was checked separately.'
 const ONE_OUTCOME =
   'The rejection is signed and was checked. Approvals of a rejected request are never signed, so that none can be used as a permission; nothing proves them.'
 
@@ -292,10 +292,9 @@ function unsignedView({ approver }: UnsignedVote): HTMLElement {
 
 function voteView(vote: Examination, place: number, nameOf: NameOf): HTMLElement {
   const { result } = vote
-  const look = result.valid && !result.unproven ? result.payload.decision : 'rejected'
   return el(
     'li',
-    { class: `vote ${look}` },
+    { class: `vote ${result.valid && !result.unproven ? result.payload.decision : 'rejected'}` },
     ...headline(vote, nameOf),
     el('details', {}, el('summary', {}, `Checks of vote ${place}`), ...checkList(vote)),
   )
@@ -305,13 +304,12 @@ function headline(vote: Examination, nameOf: NameOf): (HTMLElement | string)[] {
   const { result } = vote
   if (!result.valid) return [el('strong', {}, 'Not valid'), ': ', result.message]
   const { payload } = result
-  const iso = new Date(payload.ts * 1000).toISOString()
   return [
     el('strong', {}, `${result.unproven ? 'Valid, content not proven' : 'Valid'}: ${payload.decision}`),
     ' by ',
     mono(whoActed(vote, payload, nameOf)),
     `, ${METHODS[payload.method].toLowerCase()}, `,
-    moment(iso),
+    time(payload.ts),
   ]
 }
 
@@ -329,20 +327,23 @@ const FIRST: readonly CheckLine['state'][] = ['failed', 'dry-run', 'passed']
 /** Every check that was made, with its result in words and in colour; the others folded into one line each kind. */
 function checkList(examination: Examination): HTMLElement[] {
   const lines = checkLines(examination)
-  const list = (wanted: readonly CheckLine[]) => el('ol', { class: 'checks' }, ...wanted.map(checkView))
   const [unmade, absent] = [inState(lines, 'unmade'), inState(lines, 'absent')]
   const names = unmade.map(({ name }) => name).join(', ')
   return [
-    list(FIRST.flatMap((state) => inState(lines, state))),
+    linesView(FIRST.flatMap((state) => inState(lines, state))),
     ...left(unmade, 'not made: an earlier check failed', hint(`${names}.`)),
     ...left(
       absent,
       examination.input?.intent === undefined
         ? 'had nothing to check: the full answer, with its statement (intent), would prove the exact action and details'
         : 'had nothing to check: the full answer around the receipt would be compared, too',
-      list(absent),
+      linesView(absent),
     ),
   ]
+}
+
+function linesView(lines: readonly Omit<CheckLine, 'check'>[]): HTMLElement {
+  return el('ol', { class: 'checks' }, ...lines.map(checkView))
 }
 
 function inState(lines: readonly CheckLine[], wanted: CheckLine['state']): CheckLine[] {
@@ -350,12 +351,11 @@ function inState(lines: readonly CheckLine[], wanted: CheckLine['state']): Check
 }
 
 function left({ length }: readonly CheckLine[], words: string, body: HTMLElement): HTMLElement[] {
-  const count = length === 1 ? 'One check' : `${length} checks`
-  const summary = el('summary', {}, `${count} ${words}`)
+  const summary = el('summary', {}, `${length === 1 ? 'One check' : `${length} checks`} ${words}`)
   return length === 0 ? [] : [el('details', { class: 'checks-left' }, summary, body)]
 }
 
-function checkView({ state, name, sentence }: CheckLine): HTMLElement {
+function checkView({ state, name, sentence }: Omit<CheckLine, 'check'>): HTMLElement {
   return el(
     'li',
     { class: `check-line ${state}` },

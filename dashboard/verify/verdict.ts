@@ -28,6 +28,8 @@ export const nameless: NameOf = () => undefined
 /** Returns the verdict on the whole input: one false vote makes all of it invalid. */
 export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
   const { main, disagreement } = report
+  // Whatever of it may hold: its receipt alone could be genuine.
+  if (report.bundle?.verdict === 'bad') return invalid(NOT_VALID, report.bundle.message ?? '')
   if (!main.result.valid) return invalid(refusedHeading(main.result), main.result.message)
   if (disagreement !== undefined) return invalid(NOT_VALID, disagreement)
   const { payload } = main.result
@@ -60,7 +62,7 @@ export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
     kind: decision,
     heading: heldHeading(report, payload, nameOf),
     ...decided,
-    sentence: decision === 'approved' && report.votes.length > 1 ? ALL_APPROVED : SENTENCES[decision],
+    sentence: `${decision === 'approved' && report.votes.length > 1 ? ALL_APPROVED : SENTENCES[decision]}${proofWords(report)}`,
   }
 }
 
@@ -70,6 +72,14 @@ const SENTENCES: Record<ReceiptPayload['decision'], string> = {
 }
 
 const ALL_APPROVED = 'Every vote is genuine: these people approved this request.'
+
+/** Says what a bundle proves beyond the signature of the service. */
+function proofWords({ bundle }: Report): string {
+  if (bundle === undefined) return ''
+  return bundle.votes.every(({ proof }) => proof === 'passkey')
+    ? ' Each approver’s own passkey signed exactly this.'
+    : ' That a person was there rests on the service alone, as it checked their code by itself.'
+}
 
 const NOT_VALID = 'Not valid'
 

@@ -17,6 +17,7 @@ import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView, PublicVisit } from '../shell/page-entry.ts'
+import { checkBundle, isBundle } from './check-bundle.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
 import { type DroppedContent, dropZone } from './drop-zone.ts'
 import { readSubject, type Subject } from './read-subject.ts'
@@ -283,7 +284,7 @@ export async function verifySubject(
   // Browsers offer their cryptography only to pages of a secure context.
   if (!isSecureContext) return { kind: 'problem', sentence: 'This only works over https (or on localhost).' }
   try {
-    if (subject.kind === 'receipt') return await checked(subject.json, pinned)
+    if (subject.kind === 'receipt') return await checked(subject.json, pinned, undefined, subject.text)
     const answer = await askService(subject.id)
     if (answer.kind === 'none') return answer
     const { caution, erased_at, ...receipt } = answer.json
@@ -315,9 +316,13 @@ async function checked(
   json: object,
   pinned: readonly VerificationKey[] | undefined,
   expected?: ExpectedPayload,
+  text = '',
 ): Promise<Outcome> {
   const keys = pinned ?? (await fetchKeys())
-  const report = await checkReceipts(splitVotes(json), keys, { now: new Date(), expected })
+  const now = new Date()
+  const report = isBundle(json)
+    ? await checkBundle(text, keys, now)
+    : await checkReceipts(splitVotes(json), keys, { now, expected })
   return { kind: 'report', report, keys }
 }
 

@@ -284,6 +284,7 @@ function utf8(text: string): Uint8Array {
   return new TextEncoder().encode(text)
 }
 
-async function sha256Hex(text: string): Promise<string> {
+/** Lower-case hex SHA-256 of a text's UTF-8. */
+export async function sha256Hex(text: string): Promise<string> {
   return Array.from(await sha256(utf8(text)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

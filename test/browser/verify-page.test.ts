@@ -4,7 +4,7 @@ import { canonicalize } from '../../src/signing/canonical.ts'
 import { rawSign } from '../../src/signing/ed25519-node.ts'
 import { describeInBrowser, NOTE_SHIFTS, PAINTED } from '../support/browser.ts'
 import { stored } from '../support/caller.ts'
-import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { useServiceSuite } from '../support/service-suite.ts'
 import {
   answerOf,
@@ -71,6 +71,32 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(await page.locator('.details-box').innerText()).toContain('12500')
     expect(await page.locator('.facts').first().innerText()).toContain(suite.service().url)
     expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
+  })
+
+  it('takes a bundle, byte for byte, and names the checks of the passkey', async () => {
+    const { page, calls } = await open()
+    const bundle = await (await callWithKey(suite.service(), setting.key, `/${approvedId}/receipt`)).text()
+    await paste(page, bundle)
+    const verdict = await shownVerdict(page)
+    expect(verdict.kind).toBe('approved')
+    expect(verdict.text).toContain('Each approver’s own passkey signed exactly this.')
+    expect(await checksIn(page, 'passed')).toEqual(
+      expect.arrayContaining([
+        'A bundle',
+        'Signed statement',
+        'A person',
+        'Signature of the passkey',
+        'Exact details',
+      ]),
+    )
+    expect(await page.locator('.quoted').innerText()).toBe(ACTION)
+    expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
+    await paste(page, bundle.replace(/"signature":"M/, '"signature":"N'))
+    expect(await shownVerdict(page)).toMatchObject({ kind: 'invalid', heading: 'Not valid' })
+    expect(await checksIn(page, 'failed')).toEqual(['Signature of the passkey'])
+    // As a formatter leaves it.
+    await paste(page, JSON.stringify(JSON.parse(bundle), null, 2))
+    expect((await shownVerdict(page)).text).toContain('pass it on byte for byte')
   })
 
   it('names what is next to the receipt without being signed, and shows none of it', async () => {

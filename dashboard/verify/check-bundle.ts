@@ -1,0 +1,100 @@
+import type { BundledVote } from '../../src/domain/bundle.ts'
+import { toBase64Url } from '../../src/signing/base64.ts'
+import { readBundle, receiptOf } from '../../src/signing/bundle.ts'
+import type { VerificationKey } from '../../src/signing/key-record.ts'
+import {
+  type BundleCheck,
+  type BundleVerdict,
+  sha256Hex,
+  verifyBundle,
+} from '../../src/signing/verify-bundle.ts'
+import { splitVotes } from '../../src/signing/votes.ts'
+import { checkReceipts, type Report } from './check-receipts.ts'
+import type { CheckLine } from './verdict.ts'
+
+/** Checks whether JSON is meant to be a bundle, of whatever version. */
+export function isBundle(json: object): boolean {
+  return /^countersign\.receipt\//.test(String(Reflect.get(json, 'format')))
+}
+
+/**
+ * Checks a bundle, byte for byte, and the receipts in it as if they had come in an answer of the service, so that the page shows
+ * them as it shows any.
+ */
+export async function checkBundle(
+  text: string,
+  keys: readonly VerificationKey[],
+  now: Date,
+): Promise<Report & { bundle: BundleVerdict }> {
+  const bundle = await verifyBundle(text, { keys }, { allowSandbox: true, now })
+  const read = readBundle(text)
+  const answer = typeof read === 'string' ? {} : await answerWith(read, read.votes ?? [], read.context)
+  return { ...(await checkReceipts(splitVotes(answer), keys, { now })), bundle }
+}
+
+async function answerWith(
+  closing: BundledVote,
+  others: readonly BundledVote[],
+  context: string | undefined,
+): Promise<object> {
+  const [decision, ...votes] = await Promise.all([closing, ...others].map(decisionOf))
+  const list = votes.length === 0 ? {} : { votes: [...votes, decision] }
+  return {
+    decision: { ...decision, ...list },
+    // Only text that the check `context` has accepted is ever shown.
+    ...(context === undefined ? {} : { context: parsed(context) }),
+  }
+}
+
+async function decisionOf(vote: BundledVote): Promise<object> {
+  const { canonical_payload = '', ...signed } = (await receiptOf(vote, sha256Hex)) ?? {}
+  const signed_payload = toBase64Url(new TextEncoder().encode(canonical_payload))
+  return { signed_payload, ...signed, intent: vote.intent }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** For each check that the receipt alone does not have: its name, and its meaning when it passed. */
+const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]>> = {
+  shape: [
+    'A bundle',
+    'It is a bundle of this format, byte for byte, with nothing in it that no check reads.',
+  ],
+  challenge: ['Signed statement', 'The approver’s passkey signed this very statement (intent).'],
+  origin: [
+    'Page',
+    'The passkey was used on a page of the service that the statement names, and in no frame.',
+  ],
+  rp_id: ['Passkey of the service', 'The passkey is registered for that service and no other.'],
+  presence: ['A person', 'The authenticator says that a person was there and that it verified them.'],
+  assertion: [
+    'Signature of the passkey',
+    'It holds, by strict rules. The service does not have the passkey’s key.',
+  ],
+  votes: ['Votes', 'There are as many approvals, by different people, as the statement requires.'],
+  inclusion: [
+    'In the log',
+    'The receipt is in the tree that the proof names. Whether the log and its witnesses signed that tree, `countersign verify --policy` tells.',
+  ],
+}
+
+/** The checks that a bundle adds to those of its receipts, each with its result. */
+export function bundleLines({ checks, message = '' }: BundleVerdict): Omit<CheckLine, 'check'>[] {
+  return checks.flatMap(({ check, outcome }) => {
+    const [name, passed] = WORDS[check] ?? []
+    if (name === undefined || passed === undefined) return []
+    return [
+      {
+        name,
+        state: outcome === 'failed' ? 'failed' : 'passed',
+        sentence: outcome === 'failed' ? message : passed,
+      },
+    ]
+  })
+}
