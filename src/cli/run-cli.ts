@@ -272,7 +272,7 @@ function addSigningKeyCommands(keys: Command): void {
     keys
       .command('rotate')
       .description('publish the next signing keys; old receipts stay valid')
-      .option('--purpose <purpose>', 'decision, decision-sandbox or session (default: all three)')
+      .option('--purpose <purpose>', 'decision, decision-sandbox, session or token (default: all)')
       .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
       .option('--now', 'the same as --activate now')
       .option(

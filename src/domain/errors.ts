@@ -54,6 +54,10 @@ export const REFUSALS = {
     'This approval was used before; check what that use did before you request a new approval.',
   ],
   approval_lapsed: [409, 'This approval was not used in time. Do not proceed; make a new request. {detail}'],
+  token_needs_audience: [
+    409,
+    'This request names no `audience`, so no gateway could accept a token for it; make a new request that names one.',
+  ],
   sandbox_approval: [409, 'No person gave this sandbox approval. Do not proceed; use a live key.'],
   held_after_restore: [
     409,

@@ -76,6 +76,7 @@ describe('countersign signing-keys rotate', () => {
       'decision',
       'decision-sandbox',
       'session',
+      'token',
     ])
     for (const { created_at, signs_from } of keys) {
       const delay = Date.parse(signs_from) - Date.parse(created_at)
@@ -83,7 +84,7 @@ describe('countersign signing-keys rotate', () => {
     }
     await service.composition.deps.keys.reload()
     const after = await published(service.url)
-    expect(after).toHaveLength(before.length + 2)
+    expect(after).toHaveLength(before.length + 3)
     const now = new Date()
     const active = service.composition.deps.keys.ring().active('decision', now)?.kid
     expect(active).toBe(before.find(({ purpose }) => purpose === 'decision')?.kid)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, inject, it } from 'vitest'
-import { createKeyKeeper } from '../../src/flow/keys/keep-keys.ts'
+import { createKeyKeeper, KEY_PURPOSES } from '../../src/flow/keys/keep-keys.ts'
 import { newSigningKey } from '../../src/signing/keys.ts'
 import { createVault } from '../../src/signing/vault.ts'
 import type { SealedKey, SigningKeyStore } from '../../src/store/signing-keys.ts'
@@ -66,7 +66,11 @@ it('makes no key whose id a command would take for an option', async () => {
     .ring()
     .publicRecords()
     .map(({ kid }) => kid)
-  expect([drawn.length, ids.length, ids.filter((kid) => kid.startsWith('-'))]).toEqual([0, 3, []])
+  expect([drawn.length, ids.length, ids.filter((kid) => kid.startsWith('-'))]).toEqual([
+    0,
+    KEY_PURPOSES.length,
+    [],
+  ])
 })
 
 it('T73: a session token signed after a rotation by another process is taken at once', async () => {

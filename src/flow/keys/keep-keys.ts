@@ -25,7 +25,7 @@ export const KEY_RELOAD_MS = 10_000
 const SETTLED_MS = 3 * KEY_RELOAD_MS
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
-export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
+export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session', 'token']
 
 /**
  * Milliseconds by which the first key of a purpose is valid before it was made: the clock of a new machine may yet be set back, and

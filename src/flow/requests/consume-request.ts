@@ -33,8 +33,36 @@ export function consumeRequest(
   deps: FlowDeps,
   caller: Caller,
   id: string,
-  use: Use & { key: string | undefined },
-): Promise<{ request: ApprovalRequest; replayed: boolean }> {
+  { key, ...use }: Use & { key: string | undefined },
+): Promise<Consumed> {
+  return consumeTraced(deps, caller, id, { ...use, ...given({ consumed_with: key && sha256Hex(key) }) })
+}
+
+/** No hash of an `Idempotency-Key`: an approval that a token used up is used up for `consume`, and the other way round. */
+const BY_TOKEN = 'token'
+
+/**
+ * Uses up an approval by giving a token, until its request expires; as often as it is called, that is one use.
+ * @throws Refusal as `consumeRequest`; `sandbox_approval` always, for a reader that knows only JWT could overlook a mark
+ */
+export async function consumeByToken(
+  deps: FlowDeps,
+  caller: Caller,
+  id: string,
+  use: Use,
+): Promise<ApprovalRequest> {
+  const by = { ...use, refuse_sandbox: true, consumed_with: BY_TOKEN }
+  return (await consumeTraced(deps, caller, id, by)).request
+}
+
+interface Consumed {
+  request: ApprovalRequest
+  replayed: boolean
+}
+
+type Using = Use & { consumed_with?: string }
+
+function consumeTraced(deps: FlowDeps, caller: Caller, id: string, use: Using): Promise<Consumed> {
   // The id is whatever the caller wrote in the path.
   const attributes = isId('req', id) ? { approval_id: id } : undefined
   return deps.tracing.span(
@@ -48,8 +76,8 @@ async function consumeOnce(
   deps: FlowDeps,
   caller: Caller,
   id: string,
-  { key, ...use }: Use & { key: string | undefined },
-): ReturnType<typeof consumeRequest> {
+  { consumed_with, ...use }: Using,
+): Promise<Consumed> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
   const { status, sandbox } = request
   if (sandbox && use.refuse_sandbox === true) throw refusal('sandbox_approval')
@@ -58,7 +86,6 @@ async function consumeOnce(
       status,
       ...(sandbox && status === 'pending' && { detail: 'A dry run is decided when its status is read.' }),
     })
-  const consumed_with = key === undefined ? undefined : sha256Hex(key)
   const replay = (used: ApprovalRequest | undefined) => {
     if (used === undefined || consumed_with === undefined || used.consumed_with !== consumed_with)
       throw refusal('already_consumed')
@@ -71,14 +98,16 @@ async function consumeOnce(
   if (earlier !== undefined) return earlier
   await refuseHeld(deps, request)
   const at = deps.clock.now()
-  const audit = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
-  const until = usableUntil(request)
+  const entry = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
+  const byToken = consumed_with === BY_TOKEN
+  const audit = byToken ? { ...entry, detail: { ...entry.detail, token: true } } : entry
+  const until = untilOf(request, byToken)
   const used = { consumed_at: at, ...given({ consumed_with, until }) }
   const consumed = await deps.requests.consume(id, used, audit)
   // Another call was faster, or an earlier attempt at this write, whose answer the driver lost.
   if (consumed === undefined) {
     const other = await deps.requests.find(id)
-    if (other?.consumed_at === undefined) await refuseUnusable(deps, other ?? request)
+    if (other?.consumed_at === undefined) await refuseUnusable(deps, other ?? request, byToken)
     return replay(other)
   }
   deps.changes.changed(id)
@@ -86,11 +115,18 @@ async function consumeOnce(
 }
 
 /** Says why an approval that nobody used cannot be used; the database's clock judged whether it has lapsed. */
-async function refuseUnusable(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
+async function refuseUnusable(deps: FlowDeps, request: ApprovalRequest, byToken: boolean): Promise<void> {
   await refuseHeld(deps, request)
-  const until = usableUntil(request)
+  const until = untilOf(request, byToken)
   if (until !== undefined && request.erased_at === undefined)
     throw refusal('approval_lapsed', { detail: `It could be used until ${until.toISOString()}.` })
+}
+
+/** Returns until when the approval can be used; no token outlives its request, and each has at least a second to live. */
+function untilOf(request: ApprovalRequest, byToken: boolean): Date | undefined {
+  const until = usableUntil(request)
+  if (!byToken) return until
+  return new Date(Math.min(+request.expires_at, +(until ?? request.expires_at)) - 1_000)
 }
 
 /** After a restore nobody knows whether the approval was used already. @throws Refusal `held_after_restore` */

@@ -90,6 +90,16 @@ export const consumedAnswer = z
   })
   .meta({ id: 'ConsumedApproval', description: 'In production, do not proceed if `sandbox` is present.' })
 
+export const tokenAnswer = z
+  .strictObject({
+    request_id: idField('req'),
+    decision_id: idField('dec'),
+    token: z.string().meta({ description: 'A JWS in compact form; docs/receipts.md has its claims.' }),
+    expires_at: timeField,
+    ignored_fields: ignoredFields,
+  })
+  .meta({ id: 'ApprovalToken' })
+
 /** Presents the answer to a reminder (interface, endpoint 3). */
 export function presentReminder(reminder: Reminder): Answer<typeof reminderAnswer> {
   return {
@@ -112,6 +122,17 @@ export function presentConsumed(request: ApprovalRequest): Answer<typeof consume
     consumed_at: request.consumed_at.toISOString(),
     sandbox: request.sandbox || undefined,
   }
+}
+
+/** Presents a token; it is shown to the caller alone. */
+export function presentToken(given: {
+  request: ApprovalRequest
+  token: string
+  expires_at: Date
+}): Answer<typeof tokenAnswer> {
+  const { request, token, expires_at } = given
+  const decision_id = decisionOf(request).id
+  return { request_id: request.id, decision_id, token, expires_at: expires_at.toISOString() }
 }
 
 /** The request header with which a client reopens a stream (WHATWG HTML, section 9.2). */
@@ -269,6 +290,20 @@ export const approvalOperations = operations('Approvals', {
     refusals: [
       ...(['not_found', 'sandbox_approval', 'not_approved', 'already_consumed', 'mismatch'] as const),
       ...(['held_after_restore', 'approval_lapsed'] as const),
+    ],
+  },
+  'post /api/v1/approvals/{id}/token': {
+    id: 'getApprovalToken',
+    summary: 'Use an approval, once, by a token for a gateway',
+    description:
+      'For a gateway that knows only JWT, named as the `audience` of the request: a JWS (`typ: human-approval+jwt`, EdDSA, key of purpose `token` in the key set) that lives at most 5 minutes and never longer than the request. It takes the place of `consume`: an approval is used by one of the two, and the body is compared as there. A repeat gets the same token until it expires, then `already_consumed`. Never for sandbox requests.',
+    access: { by: ['key'], scope: 'approval:create' },
+    parameters: { path },
+    body: { schema: consumeBody, optional: true },
+    answers: { '200': { schema: tokenAnswer, description: 'The token.' } },
+    refusals: [
+      ...(['not_found', 'sandbox_approval', 'not_approved', 'already_consumed', 'mismatch'] as const),
+      ...(['held_after_restore', 'approval_lapsed', 'token_needs_audience'] as const),
     ],
   },
 })

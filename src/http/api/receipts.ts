@@ -96,7 +96,7 @@ const jwksAnswer = z
         use: z.literal('sig'),
         alg: z.literal('EdDSA'),
         kid: keyIdField,
-        purpose: z.enum(['decision', 'decision-sandbox']).meta({
+        purpose: z.enum(['decision', 'decision-sandbox', 'token']).meta({
           description: 'Each key signs only one kind of receipt.',
         }),
         nbf: z.int().meta({ description: 'The key signs from this Unix time on; it may be in the future.' }),

@@ -6,6 +6,7 @@ import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { readTraceparent } from '../../domain/trace-parent.ts'
 import type { Caller } from '../../flow/keys/authenticate-caller.ts'
+import { giveToken } from '../../flow/requests/approval-token.ts'
 import { bundleReceipt } from '../../flow/requests/bundle-receipt.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
@@ -28,8 +29,10 @@ import {
   listQuery,
   presentConsumed,
   presentReminder,
+  presentToken,
   type reminderAnswer,
   type requestListAnswer,
+  type tokenAnswer,
   type waitedAnswer,
   waitManyQuery,
   waitQuery,
@@ -80,6 +83,7 @@ export function approvalRoutes(deps: HttpDeps): Router {
   router.post('/:id/remind', acts, on(remindOfApproval))
   router.post('/:id/cancel', acts, requireScope('approval:create'), on(cancelApproval))
   router.post('/:id/consume', acts, requireScope('approval:create'), jsonBody, on(consumeApproval))
+  router.post('/:id/token', acts, requireScope('approval:create'), jsonBody, on(tokenOfApproval))
   return router
 }
 
@@ -247,6 +251,14 @@ const consumeApproval: Endpoint<typeof consumedAnswer, WithId> = async (deps, re
   const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
   if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
   response.json({ ...presentConsumed(used.request), ...ignored })
+}
+
+const tokenOfApproval: Endpoint<typeof tokenAnswer, WithId> = async (deps, request, response) => {
+  const running = parseInput(consumeBody, request.body)
+  const ignored = ignoredIn(consumeBody, request.body)
+  refuseUncompared(running, ignored)
+  const made = await giveToken(deps, callerOf(response), request.params.id, running)
+  response.json({ ...presentToken(made), ...ignored })
 }
 
 /** Refuses a body of only unknown fields: the caller would believe that they had been compared with what was approved. */

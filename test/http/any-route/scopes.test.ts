@@ -66,6 +66,7 @@ describe('T55: no route shows or touches a foreign request', () => {
     ['POST', '/api/v1/approvals/:id/remind'],
     ['POST', '/api/v1/approvals/:id/cancel'],
     ['POST', '/api/v1/approvals/:id/consume'],
+    ['POST', '/api/v1/approvals/:id/token'],
   ])('%s %s answers foreign, unknown and malformed ids byte for byte alike', async (method, path) => {
     const owner = await newCaller(service)
     const id = await owner.createdId()

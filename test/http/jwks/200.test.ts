@@ -23,7 +23,8 @@ it('publishes a key of its own for live and for sandbox decisions, and nothing p
     expect(key).not.toHaveProperty('d')
   }
   const purposes = keys.map((key) => key.purpose)
-  expect(purposes).toEqual(expect.arrayContaining(['decision', 'decision-sandbox']))
+  expect(purposes).toEqual(expect.arrayContaining(['decision', 'decision-sandbox', 'token']))
+  expect(purposes).not.toContain('session')
   expect(new Set(keys.map((key) => key.kid)).size).toBe(keys.length)
   // The name of a field: one public key in fourteen thousand spells the word.
   expect(answer.text).not.toMatch(/"[^"]*seed[^"]*":/i)

@@ -68,7 +68,7 @@ describe('the answers of the service are those of the document', () => {
   }
 
   it('when a request is made, read, listed, awaited, reminded and approved', async () => {
-    const id = await ask({ context: { reason: 'due' }, attachments: [{ name: 'a.txt', text: 'due' }] })
+    const id = await ask({ audience: 'me', attachments: [{ name: 'a.txt', text: 'due' }] })
     const path = '/api/v1/approvals/{id}'
     const attached = await owner.browser.get(`/api/v1/approvals/${id}/attachments/0`)
     documented('get', `${path}/attachments/{index}`, 200, attached)
@@ -86,6 +86,7 @@ describe('the answers of the service are those of the document', () => {
     documented('get', `${path}/review`, 200, await owner.browser.get(`/api/v1/approvals/${id}/review`))
     const verdict = documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${id}/verify`))
     expect(verdict.valid).toBe(true)
+    documented('post', `${path}/token`, 200, await live.post(`/api/v1/approvals/${id}/token`))
     refused('post', `${path}/remind`, 409, await remind(), 'not_pending')
   })
 
@@ -99,8 +100,7 @@ describe('the answers of the service are those of the document', () => {
     const decide = () =>
       owner.browser.post(`/api/v1/approvals/${id}/decision`, { decision: 'approved', passkey })
     documented('post', path, 200, await decide())
-    const twice = await decide()
-    refused('post', path, 409, twice, 'not_pending')
+    refused('post', path, 409, await decide(), 'not_pending')
   }
 
   it('when a request is rejected', async () => {

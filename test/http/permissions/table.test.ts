@@ -152,6 +152,11 @@ describe("create, read, remind, wait, cancel, consume: the key's own requests; t
       { method: 'POST', path: `${request}/cancel`, cells: keyOnly() },
       { method: 'GET', path: '/api/v1/approvals/:approved/events', cells: keyOnly('yes') },
       { method: 'GET', path: '/api/v1/approvals/:approved/receipt', cells: keyOnly('yes') },
+      {
+        method: 'POST',
+        path: '/api/v1/approvals/:approved/token',
+        cells: { ...keyOnly(), 'API key': [409, 'token_needs_audience'] },
+      },
       { method: 'POST', path: '/api/v1/approvals/:approved/consume', cells: keyOnly() },
       {
         method: 'GET',
