@@ -26,6 +26,13 @@ it('sends to the administrator where one denied the app, and knows no words of p
   expect(troubleAdvice({ platform: 'slack', reason: 'constructor' })).toContain('doctor slack')
 })
 
+it.each(['account_inactive', 'token_revoked', 'app_removed', 'not_installed'])(
+  'says of %s that the app has to be added again, with its new token',
+  (reason) => {
+    expect(troubleAdvice({ platform: 'slack', reason })).toMatch(/^Add the app .*SLACK_BOT_TOKEN/)
+  },
+)
+
 it.each(['accesslimited', 'invalid_auth'])('says of %s that Slack may mind the address', (reason) => {
   expect(troubleAdvice({ platform: 'slack', reason })).toMatch(/doctor slack.* IP addresses/)
 })

@@ -41,19 +41,37 @@ describe('a stream of events', () => {
     client.destroy()
   })
 
-  it('sends no comment after its end', async () => {
-    const { response, events, client } = await open()
+  it('sends no comment after its end, also while a slow reader takes the rest, nor to a reader who left', async () => {
+    const [slow, left] = [await open(), await open()]
     const errors: unknown[] = []
-    response.on('error', (error) => errors.push(error))
-    events.end()
-    client.resume()
-    await once(client, 'end')
-    client.destroy()
+    slow.response.on('error', (error) => errors.push(error))
+    slow.client.pause()
+    // More than the system holds between two sockets: else the connection would be closed at once.
+    void slow.events.send({ event: 'status', data: { text: 'x'.repeat(20_000_000) } })
+    slow.events.end()
+    left.client.destroy()
+    await once(left.response, 'close')
+    let written = 0
+    left.response.write = () => {
+      written += 1
+      return true
+    }
     const later = await open()
-    await once(later.client, 'data')
-    await once(later.client, 'data')
+    for (let beats = 0; beats < 3; beats += 1) await once(later.client, 'data')
     later.client.destroy()
-    expect(errors).toEqual([])
+    expect({ errors, written, closed: slow.response.closed }).toEqual({
+      errors: [],
+      written: 0,
+      closed: false,
+    })
+    let taken = 0
+    slow.client.on('data', ({ length }: Buffer) => {
+      taken += length
+    })
+    slow.client.resume()
+    await once(slow.client, 'end')
+    slow.client.destroy()
+    expect(taken).toBeGreaterThan(20_000_000)
   })
 
   it('holds back what comes next until a slow reader has taken what was sent', async () => {
