@@ -117,8 +117,8 @@ function aboutFiles(): HTMLElement {
     'About the files',
     p(
       'Each entry has its number in the trail, id, type, time, who did it and from where, what it is about, the details, and ',
-      'the hash that links it to all entries before it; beside these, the current name of who did it and the beginning of the ',
-      'action, which the trail does not hold. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
+      'the hash that links it to all entries before it; beside these, the current names of who did it and of the person or ',
+      'key it is about, and the beginning of the action, which the trail does not hold. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
       'and no cell in it can start a formula.',
     ),
     hint(...howToCheck()),

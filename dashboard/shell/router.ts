@@ -94,8 +94,14 @@ export class Router {
     // The person may have opened another page while this one was loading.
     if (signal.aborted || view === undefined) return
     main?.removeAttribute('aria-busy')
+    const focused = document.activeElement
     kept?.carryOver(parts ?? [], view.scene)
     this.#show(view, opening)
+    // In a part that was carried over: the person still types there.
+    const field = parts?.some((part) => part.contains(focused)) && focused?.matches('input, textarea')
+    if (!field || !(focused instanceof HTMLElement)) return
+    focused.focus({ preventScroll: true })
+    if (opening.message !== undefined) announce(opening.message)
   }
 
   /** @throws whatever the page throws */

@@ -150,22 +150,29 @@ describeInBrowser('the page of API keys', () => {
     await press('Save')
     expect(area.sent).toEqual([])
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Edit')
-    let arrive = (): void => undefined
-    const policy = new Promise<void>((resolve) => {
-      arrive = resolve
-    })
-    await page.route('**/account/policy', (route) => policy.then(() => route.continue()))
+    const held: (() => void)[] = []
+    const arrive = async (): Promise<void> => {
+      await expect.poll(() => held.length).toBe(1)
+      held.pop()?.()
+    }
+    for (const late of ['**/account/policy', '**/account/api-keys/*'])
+      await page.route(late, (route) => void held.push(() => void route.continue()))
     await press('Edit the API key ops-agent-prod')
     await page.getByLabel('Sandbox key').check()
     await page.getByLabel('Name of the key').pressSequentially('c')
-    arrive()
+    await arrive()
     await page.getByLabel('Name', { exact: true }).waitFor()
     await page.keyboard.type('i')
     await page.getByLabel('Name', { exact: true }).fill('ops-agent')
     await press('Save')
+    await page.getByLabel('Name of the key').focus()
+    await arrive()
     await page.getByText('The API key is changed.').waitFor()
+    await page.keyboard.type('-2')
     expect(area.sent).toEqual([{ name: 'ops-agent' }])
-    expect(await page.getByLabel('Name of the key').inputValue(), 'of the other card').toBe('ci')
+    expect(await page.getByLabel('Name of the key').inputValue(), 'of the other card').toMatch(
+      /^(ci-2|-2ci)$/,
+    )
     expect(await page.getByLabel('Sandbox key').isChecked()).toBe(true)
   })
 

@@ -108,6 +108,7 @@ export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry): Ans
 type ExportedAudit = Answer<typeof auditAnswer> & {
   actor_name: string | undefined
   action: string | undefined
+  subject_name: string | undefined
 }
 
 /** Presents a record in a file, with those names and actions that the reader may know, by id. */
@@ -118,18 +119,20 @@ export function presentExportedAudit(
   actions: Record<string, string>,
 ): ExportedAudit {
   const said = presentAudit(record, entry)
-  return { ...said, actor_name: names[said.actor.id ?? ''], action: actions[said.subject] }
+  const [actor_name, subject_name] = [names[said.actor.id ?? ''], names[said.subject]]
+  return { ...said, actor_name, action: actions[said.subject], subject_name }
 }
 
 /** The columns of the CSV file of the trail. */
 export const AUDIT_COLUMNS = [
   ...['seq', 'id', 'type', 'at', 'actor_kind', 'actor_id', 'actor_address'],
-  ...['subject', 'detail', 'hash', 'actor_name', 'action'],
+  ...['subject', 'detail', 'hash', 'actor_name', 'action', 'subject_name'],
 ]
 
 /** Returns the cells of a record, in the order of `AUDIT_COLUMNS`. */
 export function auditCells(record: ExportedAudit): (string | number)[] {
-  const { seq, id, type, at, actor, subject, detail, hash, actor_name = '', action = '' } = record
+  const { seq, id, type, at, actor, subject, detail, hash } = record
+  const { actor_name = '', action = '', subject_name = '' } = record
   const { kind, id: actorId = '', address = '' } = actor
   return [
     seq,
@@ -144,6 +147,7 @@ export function auditCells(record: ExportedAudit): (string | number)[] {
     hash,
     actor_name,
     action,
+    subject_name,
   ]
 }
 

@@ -67,14 +67,16 @@ describe('the audit trail as NDJSON', () => {
     await told(
       { subject: id, type: 'approval.approved', actor: { kind: 'user', id: caller.user.id } },
       { subject: 'req_of_others' },
+      { subject: caller.user.id, type: 'user.changed' },
     )
-    const [unknown, known] = lines((await take('format=ndjson')).text)
+    const [about, unknown, known] = lines((await take('format=ndjson')).text)
     expect(known).toMatchObject({ subject: id, actor_name: caller.user.name, action: '=Deploy 4.2' })
-    expect(Object.keys(unknown ?? {}).filter((name) => name === 'actor_name' || name === 'action')).toEqual(
-      [],
-    )
-    const [head = [], , row] = readCsv((await take('format=csv')).text)
-    expect([head.at(-1), row?.at(-1), row?.at(-2)]).toEqual(['action', "'=Deploy 4.2", caller.user.name])
+    expect(about).toMatchObject({ subject_name: caller.user.name })
+    expect(Object.keys(unknown ?? {}).filter((name) => /_name$|^action$/.test(name))).toEqual([])
+    const [head = [], changed, , row] = readCsv((await take('format=csv')).text)
+    expect(head.slice(-3)).toEqual(['actor_name', 'action', 'subject_name'])
+    expect(row?.slice(-3)).toEqual([caller.user.name, "'=Deploy 4.2", ''])
+    expect(changed?.slice(-3)).toEqual(['', '', caller.user.name])
   })
 
   it('holds a trail of any length, in order, and what the filters leave', async () => {
@@ -120,6 +122,7 @@ describe('the audit trail as CSV', () => {
       'hash',
       'actor_name',
       'action',
+      'subject_name',
     ])
     expect(row?.slice(1, 8)).toEqual([
       id,

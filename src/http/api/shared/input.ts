@@ -113,5 +113,5 @@ export const callerText = text.superRefine((text, context) => {
 /** The format of a list that is downloaded as a file. */
 export const fileFormat = z.enum(['ndjson', 'csv'], { error: 'must be ndjson or csv' }).meta({
   description:
-    '`ndjson`: one entry a line, as in the list; requests also with `approver_name`, `delegate_name` and `comment`, entries of the trail with `actor_name` and `action`. `csv`: RFC 4180 with a line of names.',
+    '`ndjson`: one entry a line, as in the list; requests also with `approver_name`, `delegate_name` and `comment`, entries of the trail with `actor_name`, `subject_name` and `action`. `csv`: RFC 4180 with a line of names.',
 })
