@@ -11,7 +11,6 @@ import { runCompletion, SHELLS } from './completion.ts'
 import { addDoctorCommands } from './doctor/doctor-commands.ts'
 import type { EraseOptions } from './erase.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
-import { addLogCommands } from './log-commands.ts'
 import type { ListRequestsOptions } from './requests.ts'
 import type { ResetOptions } from './reset-user.ts'
 import { addStoreCommands } from './store-commands.ts'
@@ -78,7 +77,6 @@ function createProgram(json: boolean, callers: Foreign): Command {
     program.command('erase').description('erase the texts of a request, or a person, for ever'),
   )
   addVerifyCommand(program)
-  addLogCommands(program)
   addRequestCommands(program.command('requests').description('look at requests, and withdraw them'))
   addWebhookCommands(program.command('webhooks').description('look at deliveries, and send them again'))
   addCompletionCommand(program)

@@ -3,8 +3,10 @@ import type { ExportOptions } from './archive/export.ts'
 import type { ImportOptions } from './archive/import.ts'
 import { saveMemory } from './archive/save-memory.ts'
 import type { BackupOptions } from './backup.ts'
-import { answers, examples } from './command.ts'
+import { answers, examples, JSON_OPTION } from './command.ts'
+import type { MonitorOptions } from './log-monitor.ts'
 import type { ConfirmOptions } from './restore.ts'
+import type { WitnessOptions } from './witness.ts'
 
 /** Each command loads only the modules it needs, to start quickly. */
 const load = {
@@ -14,6 +16,8 @@ const load = {
   import: () => frugally(() => import('./archive/import.ts')),
   restore: () => import('./restore.ts'),
   migrate: () => import('./migrate.ts'),
+  monitor: () => import('./log-monitor.ts'),
+  witness: () => import('./witness.ts'),
 }
 
 /** The modules of a command are much of what V8 would grow for. */
@@ -22,7 +26,7 @@ function frugally<Module>(load: () => Promise<Module>): Promise<Module> {
   return load()
 }
 
-/** Adds the commands about the store as a whole. */
+/** Adds the commands about the store as a whole, and about logs. */
 export function addStoreCommands(program: Command): void {
   addBackupCommands(program.command('backup'))
   addArchiveCommands(program)
@@ -36,6 +40,8 @@ export function addStoreCommands(program: Command): void {
       .option('--dry-run', 'only say what would change'),
     async (options) => (await load.migrate()).runMigrate(options),
   )
+  addMonitorCommand(program.command('log').description('logs that only grow'))
+  addWitnessCommand(program)
 }
 
 function addBackupCommands(backup: Command): void {
@@ -122,5 +128,43 @@ function addRestoreCommands(restore: Command): void {
       )
       .requiredOption('--copied-at <time>', 'when that copy was begun'),
     async (options) => (await load.restore()).runMarkCopy(options),
+  )
+}
+
+function addWitnessCommand(program: Command): void {
+  const witness = program
+    .command('witness')
+    .description('cosign the checkpoints of logs that only grow (C2SP tlog-witness), until it is stopped')
+    .requiredOption('--policy <file>', 'the logs to witness (C2SP tlog-policy)')
+    .requiredOption('--data <folder>', 'folder for the key and the state of this witness; made if missing')
+    .option('--name <name>', 'name of a new key, such as witness.example.com')
+    .option('--listen <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <port>', 'port to listen on; 0: any free one', '3080')
+    .option(...JSON_OPTION)
+    .action(async () => (await load.witness()).runWitness(witness.optsWithGlobals<WitnessOptions>()))
+  examples(witness, 'countersign witness --policy logs.txt --data witness --name witness.example.com')
+}
+
+function addMonitorCommand(log: Command): void {
+  const monitor = log.command('monitor <url>')
+  examples(
+    monitor,
+    'countersign log monitor https://approvals.example.com --state log.json --policy trust.policy --receipts receipts',
+  )
+  answers<MonitorOptions>(
+    monitor
+      .description(
+        'check that a log is signed, only grows, is witnessed, and holds the receipts that you have',
+      )
+      .requiredOption(
+        '--state <file>',
+        'what the last run saw; made by the first, with a .leaves file beside it',
+      )
+      .requiredOption('--policy <file>', 'the log and the witnesses that you trust (C2SP tlog-policy)')
+      .option('--max-age <hours>', 'fail when the last cosignature is older', '26')
+      .option('--receipts <folder>', 'bundles, each of which must be in the log')
+      .option('--mine <approver>', 'each decision of this person (usr_…) must be among them, by --audit')
+      .option('--audit <file>', 'the audit log of the account, downloaded as NDJSON'),
+    async (options, url) => (await load.monitor()).runMonitor(url, options),
   )
 }

@@ -223,7 +223,7 @@ async function provenPlace(
     return { unmet: 'The bundle has no place in a log. Get it again with log=logged, or log=witnessed.' }
   }
   try {
-    const { index, size, origin, note } = await includedIn(bundle, bundle.log)
+    const { index, size, origin, note } = await placeOf(bundle, bundle.log)
     done.set('inclusion', 'passed')
     const place = { origin, index, size, witnesses: [] }
     if (policy === undefined) return { place }
@@ -255,8 +255,8 @@ async function provenPlace(
   }
 }
 
-/** Checks that the leaf of these receipts is in the tree of the checkpoint. @throws NoteError */
-async function includedIn(bundle: Bundle, { record, proof }: LogPlace) {
+/** Checks that the leaf of these receipts is in the tree of their checkpoint, whose signature is not checked. @throws NoteError */
+export async function placeOf(bundle: Bundle, { record, proof }: LogPlace) {
   const { index, path, checkpoint, extra } = parseProof(proof)
   const note = parseNote(checkpoint)
   const tree = parseCheckpointText(note.text)
@@ -267,7 +267,7 @@ async function includedIn(bundle: Bundle, { record, proof }: LogPlace) {
   const leaf = await hashOnWeb(leafHash(entry))
   if (extra !== undefined || !(await hashOnWeb(inclusionHolds(leaf, index, tree, path))))
     throw new NoteError('the decision is not in the tree of its checkpoint')
-  return { index, size: tree.size, origin: tree.origin, note }
+  return { index, leaf, size: tree.size, origin: tree.origin, note }
 }
 
 function hashIn(text: string): Uint8Array {

@@ -7,7 +7,7 @@ const WRONG: [string, string[], string][] = [
   [
     'an unknown command',
     ['explode'],
-    "unknown command 'explode'; choose among serve, store, backup, export, import, restore, migrate, doctor, user, key, signing-keys, audit, erase, verify, witness, requests, webhooks, completion, demo, slack, teams",
+    "unknown command 'explode'; choose among serve, store, backup, export, import, restore, migrate, log, witness, doctor, user, key, signing-keys, audit, erase, verify, requests, webhooks, completion, demo, slack, teams",
   ],
   ['an unknown part', ['doctor', 'slakc'], "unknown command 'slakc'; choose among slack, teams, smtp"],
   [
@@ -20,7 +20,7 @@ const WRONG: [string, string[], string][] = [
   [
     'help with an unknown command',
     ['help', 'explode'],
-    "unknown command 'explode'; choose among serve, store, backup, export, import, restore, migrate, doctor, user, key, signing-keys, audit, erase, verify, witness, requests, webhooks, completion, demo, slack, teams",
+    "unknown command 'explode'; choose among serve, store, backup, export, import, restore, migrate, log, witness, doctor, user, key, signing-keys, audit, erase, verify, requests, webhooks, completion, demo, slack, teams",
   ],
   [
     'help with an unknown command of a group',

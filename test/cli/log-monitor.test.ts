@@ -1,0 +1,177 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
+import { receiptOf, subjectText } from '../../src/signing/bundle.ts'
+import { canonicalize } from '../../src/signing/canonical.ts'
+import { sha256Hex } from '../../src/signing/digest.ts'
+import { publicKeyOf, rawSign } from '../../src/signing/ed25519-node.ts'
+import {
+  COSIGNATURE,
+  cosignatureBytes,
+  formatVkey,
+  noteKey,
+  parseNote,
+  signatureLine,
+  signedBytes,
+} from '../../src/signing/log/note.ts'
+import { parseTilePath } from '../../src/signing/log/tiles.ts'
+import { makeBundle } from '../support/bundles.ts'
+import { cli, useDataDir } from '../support/cli.ts'
+import { closeServer, listenLocally } from '../support/local-server.ts'
+import { type SmallLog, smallLog } from '../support/small-log.ts'
+
+/** A server that shows whatever log and size it is told to, cosigned at a time or not at all. */
+async function useLog(first: SmallLog) {
+  const { folder } = await useDataDir()
+  const shown = { log: first, size: 0, cosignedAt: 0, away: false, asked: [] as string[] }
+  const seed = new Uint8Array(32).fill(9)
+  const witness = await noteKey('witness.example.com', COSIGNATURE, publicKeyOf(seed))
+  const cosigned = (note: string, time: number) => {
+    const bytes = cosignatureBytes(time, rawSign(signedBytes(parseNote(note).text, time), seed))
+    return note + signatureLine({ ...witness, bytes })
+  }
+  const server = createServer((request, response) => {
+    const { log, size, cosignedAt, away } = shown
+    const path = (request.url ?? '').replace('/log/', '')
+    shown.asked.push(path)
+    const tile = parseTilePath(path.replace('tile/', ''))
+    if (away) response.writeHead(503).end()
+    else if (path === 'checkpoint') {
+      const note = log.checkpoint(size)
+      response.end(cosignedAt === 0 ? note : cosigned(note, cosignedAt))
+    } else if (tile?.level === 0) {
+      const start = tile.index * 256
+      response.end(Buffer.concat(log.leafHashes(size).slice(start, start + tile.width)))
+    } else response.writeHead(404).end()
+  })
+  const url = await listenLocally(server)
+  onTestFinished(() => closeServer(server))
+  const [state, policy] = [join(folder, 'state.json'), join(folder, 'trust.policy')]
+  const trust = (quorum: string) =>
+    writeFile(policy, `log ${first.vkey}\nwitness W ${formatVkey(witness)}\nquorum ${quorum}\n`)
+  await trust('none')
+  const monitor = async (...more: string[]) => {
+    shown.asked = []
+    const run = await cli(['log', 'monitor', url, '--state', state, '--policy', policy, '--json', ...more])
+    if (run.code === 2) return [2, run.error().error, run.error().message]
+    const bad = run.json().checks.filter(({ ok }: { ok: boolean }) => !ok)
+    return [run.code, ...bad.flatMap(({ check, message }: Record<string, string>) => [check, message])]
+  }
+  return { folder, state, policy, shown, trust, monitor }
+}
+
+it('follows a log that only grows, and says of every other what it did', async () => {
+  const log = await smallLog('log.example.com/m')
+  const { state, shown, trust, monitor } = await useLog(log)
+  shown.size = 600
+  expect(await monitor()).toEqual([0])
+  expect(shown.asked).toEqual(['checkpoint', 'tile/0/000', 'tile/0/001', 'tile/0/002.p/88'])
+  shown.size = 700
+  expect(await monitor()).toEqual([0])
+  expect(shown.asked).toEqual(['checkpoint', 'tile/0/002.p/188'])
+
+  const seen = await readFile(state, 'utf8')
+  shown.size = 650
+  expect(await monitor()).toEqual([1, 'append_only', expect.stringMatching(/something hides the newest$/)])
+  shown.log = await smallLog(log.origin, 300)
+  for (const size of [650, 700, 800]) {
+    shown.size = size
+    expect(await monitor()).toEqual([1, 'append_only', expect.stringMatching(/^the log has forked/)])
+    expect(await readFile(`${state}.fork`, 'utf8')).toBe(shown.log.checkpoint(size))
+  }
+  expect(await readFile(state, 'utf8')).toBe(seen)
+  const other = await smallLog('log.example.com/n')
+  shown.log = other
+  expect(await monitor()).toEqual([
+    1,
+    'signature',
+    expect.stringMatching(/policy does not name; add its line/),
+  ])
+  shown.log = { ...log, checkpoint: (size) => log.checkpoint(size).replace('\n800\n', '\n801\n') }
+  expect(await monitor()).toEqual([1, 'signature', expect.stringMatching(/signature of .* does not hold/)])
+  shown.away = true
+  expect(await monitor()).toEqual([2, 'log_unreachable', expect.stringMatching(/answered 503; try again/)])
+  Object.assign(shown, { away: false, log })
+
+  await trust('W')
+  expect(await monitor()).toEqual([
+    1,
+    'witnesses',
+    expect.stringMatching(/^no witness .* less than the policy/),
+  ])
+  shown.cosignedAt = Math.floor(Date.now() / 1000) - 3 * 3600
+  expect(await monitor()).toEqual([0])
+  expect(await monitor('--max-age', '2')).toEqual([1, 'age', 'last cosigned 180 min ago, more than 2 h'])
+  await rm(`${state}.leaves`)
+  expect(await monitor()).toEqual([
+    2,
+    'usage',
+    expect.stringMatching(/no whole state .* put them back, or name/),
+  ])
+}, 60_000)
+
+it('looks for each receipt at its place, and for decisions that have none', async () => {
+  const { bundle } = await makeBundle({ leaves: 0 })
+  const record = toBase64Url(new Uint8Array(32).fill(5))
+  const receipt = await receiptOf(bundle, async (text) => sha256Hex(text))
+  const subject = sha256Hex(subjectText(receipt === undefined ? [] : [receipt]))
+  const entry = Buffer.concat([fromBase64Url(record), Buffer.from(subject, 'hex')])
+  const origin = 'log.example.com/r'
+  const log = await smallLog(origin, undefined, new Map([[7, entry]]))
+  const { folder, shown, monitor } = await useLog(log)
+  const [receipts, audit] = [join(folder, 'receipts'), join(folder, 'audit.ndjson')]
+  await mkdir(receipts)
+  const look = () => monitor('--receipts', receipts)
+  const hold = (name: string, value: object) => writeFile(join(receipts, name), canonicalize(value))
+  shown.size = 20
+  await hold('a.json', { ...bundle, log: { record, proof: log.place(7, 10) } })
+  expect(await look()).toEqual([0])
+  const { rid } = JSON.parse(bundle.intent)
+  const line = (type: string, subject: string, id = 'usr_1') =>
+    `${JSON.stringify({ seq: 8, type, subject, actor: { kind: 'user', id } })}\n`
+  const mine = () => monitor('--receipts', receipts, '--mine', 'usr_1', '--audit', audit)
+  const others = line('approval.approved', 'req_b', 'usr_2') + line('approval.rejected', 'req_c', 'usr_2')
+  // A vote that did not decide, and one against the outcome, were never signed.
+  const unsigned = line('approval.voted', 'req_c') + line('approval.voted', 'req_pending')
+  await writeFile(audit, line('approval.approved', rid) + others + unsigned)
+  expect(await mine()).toEqual([0])
+  await writeFile(audit, others + line('approval.voted', 'req_b') + line('approval.rejected', 'req_d'))
+  expect(await mine()).toEqual([
+    1,
+    'mine',
+    expect.stringMatching(/^no receipt is held for 2 decisions of usr_1: req_b, req_d; if that was not you/),
+  ])
+  await writeFile(audit, 'no json')
+  expect(await mine()).toEqual([2, 'usage', expect.stringMatching(/is no entry of an audit log; download/)])
+
+  for (const [change, message] of [
+    [bundle, /has no place in a log; get it again with \?log=logged/],
+    [{ ...bundle, log: { record, proof: log.place(7, 30) } }, undefined],
+    [{ ...bundle, log: { record, proof: log.place(8, 30) } }, /is not in the tree of its checkpoint/],
+    [{ format: 'countersign.receipt/v9' }, /is not a bundle of the format/],
+  ] as const) {
+    await hold('b.json', change)
+    expect(await look()).toEqual(
+      message === undefined ? [0] : [1, 'receipts', expect.stringMatching(message)],
+    )
+  }
+  await rm(join(receipts, 'b.json'))
+  // A service that signed a decision, proved it to one, and showed the others a log without it.
+  const hidden = await useLog(await smallLog(origin))
+  hidden.shown.size = 20
+  expect(await hidden.monitor('--receipts', receipts)).toEqual([
+    1,
+    'receipts',
+    expect.stringMatching(/place 7 of the log holds something else/),
+  ])
+  hidden.shown.size = 21
+  const late = await smallLog(origin, undefined, new Map([[25, entry]]))
+  await hold('a.json', { ...bundle, log: { record, proof: late.place(25, 26) } })
+  expect(await hidden.monitor('--receipts', receipts)).toEqual([
+    1,
+    'receipts',
+    expect.stringMatching(/its place 25 is behind the checkpoint; run this again/),
+  ])
+}, 60_000)
