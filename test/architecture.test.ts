@@ -81,7 +81,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^webauthn-page\/(?!kit\/)/,
-    may: /^(webauthn-page\/|dashboard\/(shell\/(account-view|navigation)|requests\/request-past)\.ts|src\/domain\/(pages|text|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/|dashboard\/(shell\/(account-view|navigation)|inbox\/invitations|requests\/request-past)\.ts|src\/domain\/(pages|text|text-direction|text-scripts|request|bootstrap|attachment)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
 import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
+import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const STAY =
@@ -51,6 +52,9 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     suite.server().state.recovery = { account_name: 'Ada', ...times }
     await page.goto('/account')
     const cancel = page.getByRole('button', { name: 'This was not me: cancel' })
+    await cancel.waitFor()
+    // Also where whoever comes by a link from chat sees nothing else.
+    await page.goto(`/a/${sampleReview().id}`)
     await cancel.waitFor()
     suite.server().state.recovery = undefined
     await cancel.click()

@@ -122,7 +122,16 @@ describe('the size of what is loaded first', () => {
       .map((name) => name.replace(/-[\w-]{8}\.js$/, ''))
     expect(later.sort()).toEqual([
       ...['addresses', 'attachment-view', 'audit-words', 'authenticator-app', 'consent-page', 'dialog'],
-      ...['enrol-page', 'link-page', 'navigation', 'precedents', 'request-log', 'request-past'],
+      ...[
+        'enrol-page',
+        'invitations',
+        'link-page',
+        'navigation',
+        'precedents',
+        'request-log',
+        'request-past',
+      ],
+      'section',
     ])
     const size = async (names: readonly string[]) =>
       (await Promise.all(names.map((name) => readFile(join(BUILT_PAGE, 'assets', `${name}.gz`))))).reduce(

@@ -93,8 +93,20 @@ describeInBrowser('one request in full', () => {
     const review = sampleDecided()
     const comment = 'Backup is there.'
     const signed = review.decision && { ...review.decision, comment }
-    suite.server().state.review = { ...review, decision: signed }
+    const verify_qr = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+    suite.server().state.review = { ...review, decision: signed, verify_qr }
     await open('Approved')
+    await visitor.page.getByRole('heading', { name: 'Notifications' }).waitFor()
+    const shown = async (media: 'print' | null) => {
+      await visitor.page.emulateMedia({ media })
+      const boxes = ['.on-paper img', '.on-paper .mono', '.past', '.site-nav'].map((one) =>
+        visitor.page.locator(one),
+      )
+      return Promise.all(boxes.map((one) => one.isVisible()))
+    }
+    expect(await shown('print')).toEqual([true, true, false, false])
+    expect(await visitor.page.locator('.on-paper').innerText()).toContain(`/verify#${ID}`)
+    expect(await shown(null)).toEqual([false, false, true, true])
     const panel = await visitor.page.locator('.panel').innerText()
     for (const text of [
       '2 of 2 needed approvals',

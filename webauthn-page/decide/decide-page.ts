@@ -44,6 +44,8 @@ export class DecidePage {
   #time: CheckedReview | undefined
   /** Who is signed in; loaded once the request is there. */
   #session: Promise<CurrentSession> | undefined
+  /** Warns this person that an owner lets them set up their sign-in anew. */
+  #recovery: HTMLElement | undefined
   /** What happened to the request, folded until a person wants it, if they came to decide. */
   #past: HTMLDetailsElement | undefined
   /** The links away from this page; they stay the same from scene to scene. */
@@ -89,7 +91,22 @@ export class DecidePage {
     showUser(found.user)
     noteSignedIn(found.user.approver)
     const { showNavigationOf } = await loading
-    if (!isLate()) holdingStill(() => showNavigationOf(requester.account, found))
+    if (isLate()) return
+    holdingStill(() => showNavigationOf(requester.account, found))
+    if (found.recovery === undefined) return
+    const { recoveryNotice } = await import('../../dashboard/inbox/invitations.ts')
+    if (isLate()) return
+    // Whoever comes only by links to requests must see it within a day, too.
+    this.#recovery = recoveryNotice(found.recovery, (said) => {
+      this.#recovery = undefined
+      return this.#again(said)
+    })
+    holdingStill(() => document.querySelector('.request')?.prepend(this.#recovery ?? ''))
+  }
+
+  /** Shows the newest state below what was done. */
+  #again(said?: string): Promise<void> {
+    return this.open(() => said && notice('success', said))
   }
 
   async #load(): Promise<CheckedReview> {
@@ -125,6 +142,7 @@ export class DecidePage {
     const scene = requestScene(checked, panel, message)
     this.#past = this.#pastOf(review, this.#past?.open ?? !isOpen(review))
     scene.querySelector('.request-text')?.append(this.#past)
+    scene.prepend(this.#recovery ?? '')
     const head = scene.querySelector('.request-head')
     if (isOpen(review)) {
       if (review.quorum.needed > 1) head?.append(ahead)
@@ -150,9 +168,7 @@ export class DecidePage {
     const load = async (): Promise<void> => {
       const { requestPast } = await import('../../dashboard/requests/request-past.ts')
       const session = await (this.#session ?? get('/session', currentSessionShape))
-      past.append(
-        ...(await requestPast(review, session, (done) => this.open(() => done && notice('success', done)))),
-      )
+      past.append(...(await requestPast(review, session, (said) => this.#again(said))))
     }
     const first = (): void => void slot.attempt(load).then(() => loading.remove())
     past.addEventListener('toggle', first, { once: true })
@@ -267,6 +283,7 @@ export class DecidePage {
     showUser(undefined)
     document.querySelector('#navigation')?.replaceChildren()
     this.#past = undefined
+    this.#recovery = undefined
     this.#session = undefined
     showInvitation(!first, () => void this.open(), message)
     if (message?.textContent) announce(message.textContent)

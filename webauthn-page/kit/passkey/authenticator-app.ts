@@ -1,9 +1,10 @@
 import type { TotpSecret } from '../api/contract.ts'
 import { refusedWith } from '../api/request.ts'
 import { button, buttonRow, copyable, copyButton, downloadButton, submitButton } from '../dom/button.ts'
-import { type Child, div, el, hint, link, p, qrImage } from '../dom/element.ts'
+import { type Child, div, el, hint, link, p } from '../dom/element.ts'
 import { codeField, form, readCode, tick, wrong } from '../dom/form.ts'
 import { noticeSlot, sentenceOf } from '../dom/notice.ts'
+import { qrImage } from '../dom/qr-image.ts'
 
 /** QR code, secret as text and the field for the first code. `finish` sends the code; a code it refuses is shown at the field. */
 export function totpSetup(

@@ -1,22 +1,10 @@
 import { methodWord } from '../../../src/domain/request.ts'
 import type { Decision, Review, Vote } from '../api/contract.ts'
 import { button, buttonRow, copyable, downloadButton } from '../dom/button.ts'
-import {
-  type Child,
-  div,
-  el,
-  exactText,
-  facts,
-  folded,
-  hint,
-  link,
-  mono,
-  p,
-  panel,
-  qrImage,
-} from '../dom/element.ts'
+import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
+import { qrImage } from '../dom/qr-image.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { chatName, wordsOf } from '../show/chat.ts'
