@@ -74,7 +74,7 @@ export async function failedCheck(
   if (said.type !== 'webauthn.get' || said.challenge !== toBase64Url(facts.challenge)) return 'challenge'
   const framed = (said.crossOrigin ?? false) !== false || said.topOrigin !== undefined
   if (said.origin !== facts.origin || framed) return 'origin'
-  const host = URL.canParse(facts.origin) ? new URL(facts.origin).hostname : ''
+  const host = attempt(() => new URL(facts.origin).hostname) ?? ''
   const data = attempt(() => fromBase64Url(passkey.authenticator_data)) ?? new Uint8Array()
   const isParty = sameBytes(data.subarray(0, 32), await sha256(new TextEncoder().encode(host)))
   if (host === '' || data.length < 37 || !isParty) return 'rp_id'
