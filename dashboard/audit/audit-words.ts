@@ -58,6 +58,8 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'user.changed': ['Profile changed', '{actor} changed the profile of {subject}'],
     'user.erased': ['Person erased', '{actor} erased {subject}'],
     'audit.erased': ['Entry erased', '{actor} erased what an entry said'],
+    'log.rollback_detected': ['Log stopped', 'The log {subject} was rolled back, and signs nothing more'],
+    'log.renewed': ['Log renewed', '{actor} began the log {subject}'],
     'user.reset': ['Person reset', '{actor} removed all factors and sessions of {subject}'],
     'session.created': ['Signed in', '{actor} signed in'],
     'session.ended': ['Signed out', '{actor} ended a session'],

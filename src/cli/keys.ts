@@ -111,8 +111,9 @@ const LONGEST_MS = 90 * UNITS.d
 
 /** `countersign signing-keys rotate`: makes the next key of one or every purpose. Old keys stay published and verify for ever. */
 export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
-  const purposes =
-    options.purpose === undefined ? KEY_PURPOSES : [oneOf(KEY_PURPOSES, options.purpose, 'purpose')]
+  // Those who check the log have pinned its key: it changes only on purpose.
+  const usual = KEY_PURPOSES.filter((purpose) => purpose !== 'log')
+  const purposes = options.purpose === undefined ? usual : [oneOf(KEY_PURPOSES, options.purpose, 'purpose')]
   if (options.now && options.activate !== undefined)
     throw usageError('--now and --activate exclude each other.')
   const delay = readDelay(options.now ? 'now' : (options.activate ?? DEFAULT_DELAY))

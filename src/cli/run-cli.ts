@@ -270,7 +270,10 @@ function addSigningKeyCommands(keys: Command): void {
     keys
       .command('rotate')
       .description('publish the next signing keys; old receipts stay valid')
-      .option('--purpose <purpose>', 'decision, decision-sandbox, session or token (default: all)')
+      .option(
+        '--purpose <purpose>',
+        'decision, decision-sandbox, session, token or log (default: all but log)',
+      )
       .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
       .option('--now', 'the same as --activate now')
       .option(

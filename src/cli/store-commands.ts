@@ -15,6 +15,7 @@ const load = {
   export: () => frugally(() => import('./archive/export.ts')),
   import: () => frugally(() => import('./archive/import.ts')),
   restore: () => import('./restore.ts'),
+  log: () => import('./log.ts'),
   migrate: () => import('./migrate.ts'),
   monitor: () => import('./log-monitor.ts'),
   witness: () => import('./witness.ts'),
@@ -33,6 +34,9 @@ export function addStoreCommands(program: Command): void {
   addRestoreCommands(
     program.command('restore').description('after a backup was restored: what is held, and its release'),
   )
+  addLogCommands(
+    program.command('log').description('the log that nobody can rewrite: its state, and its renewal'),
+  )
   answers<{ dryRun?: boolean }>(
     program
       .command('migrate')
@@ -42,6 +46,19 @@ export function addStoreCommands(program: Command): void {
   )
   addMonitorCommand(program.command('log').description('logs that only grow'))
   addWitnessCommand(program)
+}
+
+function addLogCommands(log: Command): void {
+  answers(log.command('status').description('how much of the audit trail is in the log'), async () =>
+    (await load.log()).runLogStatus(),
+  )
+  answers<{ after?: string }>(
+    log
+      .command('renew')
+      .description('after a restore: go on under a new name, from the last checkpoint that anybody has')
+      .option('--after <file>', 'that checkpoint (default: the one in the store)'),
+    async (options) => (await load.log()).runRenewLog(options),
+  )
 }
 
 function addBackupCommands(backup: Command): void {

@@ -3,6 +3,7 @@ import { type Config, ConfigError } from '../config/config.ts'
 import { buildInfo } from '../config/package-path.ts'
 import { loadSecrets, otherSetting, rememberedOf } from '../config/secrets.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
+import { ensureLog } from '../flow/audit/log.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { AuthenticatorModels, FlowDeps, KeyKeeper } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner, KEY_RELOAD_MS } from '../flow/keys/keep-keys.ts'
@@ -257,6 +258,7 @@ async function prepareStore(
   await keys.ensure()
   await pushKey.ensure()
   await takeUpOnce(connection, deps)
+  await ensureLog(deps)
 }
 
 /** Takes up a copy, if the store is one, in one process: a command may come to the store of a service that is starting. */
@@ -301,10 +303,10 @@ function composeSignals(
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
-  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs, retention } = config
+  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs, retention, logEntries } = config
   return {
     party: { origin: baseUrl, rpId, name: 'Countersign' },
-    settings: { baseUrl, production, noteSameAddress, retention, attemptMs: callbackTimeoutMs },
+    settings: { baseUrl, production, noteSameAddress, retention, logEntries, attemptMs: callbackTimeoutMs },
   }
 }
 

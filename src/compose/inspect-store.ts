@@ -5,6 +5,7 @@ import type { ChatTrouble } from '../domain/chat-trouble.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Restore } from '../domain/restore.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
+import { type LogState, readLogState } from '../flow/audit/read-log.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keys/keep-keys.ts'
 import { findHeld, type Held, listHeld } from '../flow/restore/restored-store.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
@@ -12,6 +13,7 @@ import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
 import { refuseUnfinished } from '../store/archive/import-note.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
+import { createLogStore } from '../store/audit/log.ts'
 import { createStateSurvey } from '../store/audit/state-survey.ts'
 import { type ConversationCounts, createChatConversationStores } from '../store/chat/chat-conversations.ts'
 import { createChatInstallationStore } from '../store/chat/chat-installations.ts'
@@ -64,6 +66,8 @@ export interface StoreReport {
   changed: string[]
   /** Why the audit trail takes no entries; undefined if it does. */
   trail: Error | undefined
+  /** Undefined while there is none, or if the trail cannot be read. */
+  log: LogState | undefined
 }
 
 /** Looks at the store as `compose` would open it. @throws what `lookAt` throws */
@@ -75,8 +79,20 @@ export function inspectStore(config: Config): Promise<StoreReport> {
     const trail = await createAuditTrail(connection)
       .head()
       .then(() => undefined, asError)
-    return { server, skewMs, ...(await inspectKeys(config, connection, skewMs)), trail }
+    const log = await lookAtLog(connection).catch(() => undefined)
+    return { server, skewMs, ...(await inspectKeys(config, connection, skewMs)), trail, log }
   })
+}
+
+/** Looks at the log of a store; undefined while there is none. @throws what `lookAt` throws */
+export function inspectLog(config: StoreSettings): Promise<LogState | undefined> {
+  return lookAt(config, lookAtLog)
+}
+
+async function lookAtLog(connection: StoreConnection): Promise<LogState | undefined> {
+  const restores = createRestoreStore(connection)
+  await restores.all()
+  return readLogState({ logs: createLogStore(connection), trail: createAuditTrail(connection), restores })
 }
 
 /** What the first start of this version would change in a store. */

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import type { BuildInfo } from '../config/package-path.ts'
 import { AUDIT_TYPES } from '../domain/audit.ts'
+import { readLogState } from '../flow/audit/read-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
 import { within } from '../ports/within.ts'
@@ -196,7 +197,17 @@ function measureDecisions(registers: Registry[]): Metrics['onWritten'] {
 /** The sources that are read each time the metrics are asked for. */
 type Read = Pick<
   FlowDeps,
-  'deliveries' | 'pushes' | 'cards' | 'requests' | 'accounts' | 'outbox' | 'chats' | 'clock'
+  | 'deliveries'
+  | 'pushes'
+  | 'cards'
+  | 'requests'
+  | 'accounts'
+  | 'outbox'
+  | 'chats'
+  | 'clock'
+  | 'logs'
+  | 'trail'
+  | 'restores'
 >
 
 /** Gauges that ask the store at each scrape, and so are the same from every process; NaN while it does not answer. */
@@ -238,6 +249,7 @@ function surveyStore(registers: Registry[], read: Read, parts: MetricsParts): vo
   add('audit_lag_seconds', 'Age of the oldest audit entry that is not sealed yet; 0: none waits.', () =>
     auditLag(read),
   )
+  addLog(add, read)
   addQueues(registers, read, figures)
   addChats(registers, read)
   addSize(add, sizeOf(parts, figures))
@@ -317,6 +329,23 @@ async function auditLag({ outbox, clock }: Pick<Read, 'outbox' | 'clock'>): Prom
 
 function ageOf(at: Date | undefined, clock: Read['clock']): number {
   return at === undefined ? 0 : Math.max(0, clock.now().getTime() - at.getTime()) / 1000
+}
+
+function addLog(add: (name: string, help: string, look: () => Promise<number>) => void, read: Read): void {
+  const look = async () =>
+    (await readLogState(read)) ?? { size: 0, behind: 0, signed_at: undefined, rolled_back: false }
+  add('log_size', 'Records in the log.', async () => (await look()).size)
+  add(
+    'log_behind',
+    'Records of the audit trail that are not in the log yet.',
+    async () => (await look()).behind,
+  )
+  add('log_checkpoint_age_seconds', 'Age of the last checkpoint; it grows while nothing happens.', async () =>
+    ageOf((await look()).signed_at, read.clock),
+  )
+  add('log_rolled_back', '1 if the log signs nothing more, since the store was restored.', async () =>
+    Number((await look()).rolled_back),
+  )
 }
 
 function addSize(

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { createSequencer } from '../flow/audit/log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createRelay, type Relay, type SendLoops } from '../flow/relay/relay.ts'
 import { createCardLoop } from '../flow/tell/cards/send-cards.ts'
@@ -52,7 +53,8 @@ export async function startWork(
     pushes: createPushLoop(deps, { ...PUSHES, leaseMs }),
     cards: createCardLoop(deps, CARDS),
   }
-  const relay = createRelay(deps, loops)
+  const sequencer = createSequencer(deps)
+  const relay = createRelay(deps, loops, sequencer.wake)
   let stopped = false
   // Once stopped, the store is about to be closed: later writes are relayed by another process, or at the next start.
   onWritten((written) => {
@@ -63,12 +65,14 @@ export async function startWork(
   })
   // Takes up what an earlier process left behind.
   relay.wake()
+  sequencer.wake()
   for (const loop of Object.values(loops)) loop.wake()
   const drain = () => Promise.all(Object.values(loops).map((loop) => loop.drain()))
   const stop = async (): Promise<void> => {
     await jobs.stop()
     await drain()
     await relay.run()
+    await sequencer.run()
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
@@ -79,11 +83,12 @@ export async function startWork(
   const ending = () =>
     stopInTime(stop(), giveBack, config, deps).finally(() => {
       stopped = true
+      sequencer.stop()
     })
   const work = { relay, loops, jobs, stop: ending }
   try {
     await deps.cards.retryFailed(deps.clock.now())
-    await jobs.start(createSweeps(deps, relay, loops))
+    await jobs.start(createSweeps(deps, { relay, sequencer }, loops))
     return work
   } catch (error) {
     await work.stop()

@@ -91,6 +91,8 @@ export const AUDIT_TYPES = [
   'store.released',
   'approval.released',
   'audit.erased',
+  'log.rollback_detected',
+  'log.renewed',
 ] as const
 export type AuditType = (typeof AUDIT_TYPES)[number]
 
@@ -148,6 +150,8 @@ export interface AuditRecord {
   salt?: string
   /** Hex SHA-256 over salt and entry (`signing/audit-chain.ts`). */
   content_sha256: string
+  /** Hex SHA-256 of what the log's leaf names beside the content; stored once entry and salt, which give it, are erased. */
+  subject_sha256?: string
   /** Hex SHA-256 over the previous record's hash, `seq` and `content_sha256`. */
   hash: string
 }

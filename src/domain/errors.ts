@@ -242,6 +242,10 @@ export const REFUSALS = {
     503,
     'The store does not respond or accepts no writes right now; send the same again after {retry_after}.',
   ],
+  log_rolled_back: [
+    503,
+    'The service was restored from a copy, so its log may lack checkpoints that others hold, and signs nothing more until the operator begins a new one.',
+  ],
   unavailable: [503, 'The service cannot do this right now; retry in {retry_after}.'],
   internal_error: [500, 'Something failed on our side[; quote {request_id} when you report it].'],
 } as const satisfies Record<string, readonly [number, string]>

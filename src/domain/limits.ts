@@ -1,6 +1,6 @@
 /**
  * The rate limits, and whom each one counts. By API key: creations, reads and everything else (`key`). By address:
- * verifications, sign-in or enrolment (`auth`), new bootstraps and polls of them. By signed-in person: decisions, changes
+ * verifications, sign-in or enrolment (`auth`), new bootstraps and polls of them, reads of the log. By signed-in person: decisions, changes
  * of one's own account and its logs (`person`), files of those logs (`export`), and tests of notifications (`push_test`).
  */
 export type LimitBucket = keyof typeof REQUESTS_A_MINUTE
@@ -17,6 +17,7 @@ export const REQUESTS_A_MINUTE = {
   push_test: 5,
   bootstrap: 20,
   poll: 300,
+  log: 600,
 } as const
 
 /** A limit after a use was counted or refused. */

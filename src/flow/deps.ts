@@ -33,6 +33,8 @@ interface Settings {
   /** Whether a decision from the address that made the request is pointed out. */
   noteSameAddress: boolean
   retention: Retention
+  /** Whether anyone may read the entries of the log, which are hashes. */
+  logEntries: 'public' | 'private'
   /** Milliseconds after which an attempt to send a webhook ends by itself. */
   attemptMs: number
 }

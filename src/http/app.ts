@@ -16,6 +16,7 @@ import { auditRoutes } from './routes/audit.ts'
 import { bootstrapRoutes, consentRoutes } from './routes/bootstrap.ts'
 import { chatRoutes } from './routes/chat.ts'
 import { decisionRoutes } from './routes/decisions.ts'
+import { logRoutes } from './routes/log.ts'
 import { meRoutes } from './routes/me.ts'
 import { pageRoutes, serviceWorkerRoutes } from './routes/pages.ts'
 import { healthRoutes, mcpRoutes, openapiRoutes } from './routes/service.ts'
@@ -39,6 +40,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use(['/api', '/mcp'], noStore)
   app.use(mcpRoutes(deps))
   app.use(verificationRoutes(deps))
+  app.use(logRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))
   app.use('/api/v1', deliveryRoutes(deps))
   app.use('/api/v1/approvals', approvalRoutes(deps))

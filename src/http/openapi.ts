@@ -104,6 +104,7 @@ Limits:
 | Signed-in person | tests of notifications | ${REQUESTS_A_MINUTE.push_test} a minute |
 | Address | verifications | ${REQUESTS_A_MINUTE.verify} a minute |
 | Address | attempts to sign in, to enrol or to use a link from chat | ${REQUESTS_A_MINUTE.auth} a minute |
+| Address | reads of the log | ${REQUESTS_A_MINUTE.log} a minute |
 | Address | bootstraps begun | ${REQUESTS_A_MINUTE.bootstrap} a minute |
 | Address | polls of bootstraps | ${REQUESTS_A_MINUTE.poll} a minute |
 | E-mail address | bootstraps begun | ${BOOTSTRAPS_AN_HOUR.most} an hour |

@@ -1,3 +1,4 @@
+import type { Sequencer } from '../flow/audit/log.ts'
 import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createRetention } from '../flow/erase/retention.ts'
@@ -26,13 +27,21 @@ const HOUR_MS = 3_600_000
 const PAUSE_MS = 200
 
 /** Every sweep of the service. */
-export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops: SendLoops): Sweeps {
+export function createSweeps(
+  deps: FlowDeps,
+  { relay, sequencer }: { relay: Pick<Relay, 'sweep'>; sequencer: Pick<Sequencer, 'wake'> },
+  loops: SendLoops,
+): Sweeps {
   const platforms = deps.chats.map(({ platform }) => platform)
   const isSetBack = watchSteps(deps.clock)
   return {
-    // Relays the outbox entries of a process that died between a write and its relay.
+    // Relays the outbox entries of a process that died between a write and its relay, and logs the records that it left.
     relay: {
-      run: async () => void relay.sweep(),
+      async run() {
+        relay.sweep()
+        sequencer.wake()
+        return undefined
+      },
       between: { least: 1_000, most: 10_000 },
     },
     // Sends what is due, and what a dead process had claimed. For a retry due before the next run, the process wakes itself.

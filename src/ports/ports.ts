@@ -98,8 +98,11 @@ export interface AuditTrail {
     before?: AuditPosition
     limit: number
   }): Promise<AuditRecord[]>
-  /** Erases the contents of these records, salt and all; their hashes stay. An entry must say so before. */
-  erase(seqs: readonly number[]): Promise<void>
+  /**
+   * Erases the contents of these records, salt and all; their hashes stay, and that of the subject joins them. An entry must say so
+   * before.
+   */
+  erase(records: readonly (Pick<AuditRecord, 'seq'> & { subject_sha256: string })[]): Promise<void>
   /** Reads records in order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
 }

@@ -44,6 +44,18 @@ export function flawOf(head: ChainHead, record: AuditRecord): ChainFlaw | undefi
   return record.hash === linkHash(head.hash, record.seq, record.content_sha256) ? undefined : 'unlinked'
 }
 
+/**
+ * Hex SHA-256 of the subject that the log's leaf names: as the entry says it, such as the hash of a receipt; of an entry that says
+ * none, SHA-256('none' ‖ salt), so that nobody sees in the log which entries say one.
+ */
+export function subjectOf({ entry, salt, subject_sha256 }: AuditRecord): string {
+  const said = subject_sha256 ?? entry?.detail?.subject_sha256
+  if (isHash(said)) return said
+  // Erased before the log was made.
+  const drawn = isHash(salt) ? Buffer.from(salt, 'hex') : Buffer.alloc(0)
+  return createHash('sha256').update('none').update(drawn).digest('hex')
+}
+
 /** Only a record without both entry and salt counts as erased. */
 export function isErased(record: AuditRecord): boolean {
   return record.entry === undefined && record.salt === undefined
@@ -51,9 +63,10 @@ export function isErased(record: AuditRecord): boolean {
 
 function contentHolds(record: AuditRecord): boolean {
   if (!Object.keys(record).every((name) => FIELDS.has(name))) return false
-  if (isErased(record)) return true
-  const { entry, salt, content_sha256 } = record
-  if (entry === undefined || !isHash(salt) || !isPlainEntry(entry)) return false
+  const { entry, salt, content_sha256, subject_sha256 } = record
+  if (isErased(record)) return subject_sha256 === undefined || isHash(subject_sha256)
+  if (subject_sha256 !== undefined || entry === undefined || !isHash(salt) || !isPlainEntry(entry))
+    return false
   try {
     return contentHash(entry, salt) === content_sha256
   } catch {
@@ -62,7 +75,14 @@ function contentHolds(record: AuditRecord): boolean {
   }
 }
 
-const FIELDS: ReadonlySet<string> = new Set(['seq', 'entry', 'salt', 'content_sha256', 'hash'])
+const FIELDS: ReadonlySet<string> = new Set([
+  'seq',
+  'entry',
+  'salt',
+  'content_sha256',
+  'subject_sha256',
+  'hash',
+])
 
 function linkHash(previous: string, seq: number, content: string): string {
   const bytes = Buffer.alloc(72)

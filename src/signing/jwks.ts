@@ -42,9 +42,9 @@ export function thumbprintText(publicKey: Uint8Array): string {
   return canonicalize({ crv: 'Ed25519', kty: 'OKP', x: toBase64Url(publicKey) })
 }
 
-/** Builds the public key set, without session keys: a verifier that pins it must not accept a session token as a receipt. */
+/** Builds the public key set, only of keys that sign receipts: a verifier that pins it must accept nothing else as one. */
 export function toJwks(keys: readonly PublicKeyRecord[], restores: readonly RestoreTimes[] = []): Jwks {
-  const published = keys.filter((key) => key.purpose !== 'session').map(toJwk)
+  const published = keys.filter(({ purpose }) => purpose !== 'session' && purpose !== 'log').map(toJwk)
   if (restores.length === 0) return { keys: published }
   const times = restores.map(({ copied_at, restored_at }) => ({
     copied_at: seconds(copied_at),

@@ -1,7 +1,7 @@
 import type { RestoreTimes } from '../domain/restore.ts'
 
 /** What a key may sign. Each key has one use, so that a signature made for one use cannot be presented for another. */
-export type KeyPurpose = 'decision' | 'decision-sandbox' | 'session' | 'token'
+export type KeyPurpose = 'decision' | 'decision-sandbox' | 'session' | 'token' | 'log'
 
 /** The facts about a key that a verifier needs. */
 export interface VerificationKey {

@@ -1,6 +1,7 @@
 import type { Clock } from '../ports/ports.ts'
 import { createApiKeyStore } from './api-keys.ts'
 import { createAuditInbox } from './audit/audit-inbox.ts'
+import { createLogStore } from './audit/log.ts'
 import { createCardStore } from './chat/cards.ts'
 import { createChatInstallationStore } from './chat/chat-installations.ts'
 import { createChatLinkStore } from './chat/chat-links.ts'
@@ -56,6 +57,7 @@ export function createStores(
     bootstraps: createBootstrapStore(connection, wake),
     accounts: createAccountStore(connection, wake),
     audit: createAuditInbox(connection, wake),
+    logs: createLogStore(connection),
     installations: createChatInstallationStore(connection),
     chatLinks: createChatLinkStore(connection),
     seen: createSeenStore(connection, clock),

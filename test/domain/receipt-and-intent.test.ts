@@ -49,6 +49,7 @@ it('the statement of a decision has everything the approver sees', () => {
     baseUrl: 'https://a.example',
     production: false,
     noteSameAddress: false,
+    logEntries: 'public' as const,
     retention: { days: undefined, whole: false, auditDays: undefined },
     attemptMs: 0,
   }

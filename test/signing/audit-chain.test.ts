@@ -1,7 +1,15 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry, AuditRecord } from '../../src/domain/audit.ts'
-import { type ChainFlaw, flawOf, GENESIS, isErased, linkEntry } from '../../src/signing/audit-chain.ts'
+import {
+  type ChainFlaw,
+  flawOf,
+  GENESIS,
+  isErased,
+  linkEntry,
+  subjectOf,
+} from '../../src/signing/audit-chain.ts'
 import { chainOf, entryNumber, hostileEntry } from '../support/audit-entries.ts'
 
 /** Number and flaw of the first bad record; the check goes on behind it by what is stored. */
@@ -120,6 +128,25 @@ describe('the hash chain', () => {
       record.seq === 4 ? { ...record, content_sha256: '0'.repeat(64) } : record,
     )
     expect(firstFlaw(hidden)).toEqual([4, 'unlinked'])
+  })
+
+  it('gives each record a leaf of the log, which erasing it does not change', () => {
+    const [plain, said] = [{}, { detail: { subject_sha256: 'ab'.repeat(32), kind: 'x' } }].map((more) =>
+      linkEntry(GENESIS, { ...entryNumber(1), ...more }, '12'.repeat(32)),
+    )
+    if (plain === undefined || said === undefined) throw new Error('no records')
+    const drawn = createHash('sha256')
+      .update('none')
+      .update(Buffer.from('12'.repeat(32), 'hex'))
+      .digest('hex')
+    expect([subjectOf(plain), subjectOf(said)]).toEqual([drawn, 'ab'.repeat(32)])
+    for (const record of [plain, said]) {
+      const { seq, content_sha256, hash } = record
+      const erased = { seq, content_sha256, subject_sha256: subjectOf(record), hash }
+      expect([flawOf(GENESIS, erased), subjectOf(erased)]).toEqual([undefined, subjectOf(record)])
+      expect(flawOf(GENESIS, { ...record, subject_sha256: '0'.repeat(64) })).toBe('changed')
+      expect(flawOf(GENESIS, { ...erased, subject_sha256: 'x' })).toBe('changed')
+    }
   })
 
   it('takes every entry, however hostile its texts, and shows any later change of one (property)', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../src/domain/audit.ts'
+import { subjectOf } from '../../src/signing/audit-chain.ts'
 import { chainOf, entryNumber } from '../support/audit-entries.ts'
 import { useTrailStore } from '../support/trail-store.ts'
 
@@ -75,8 +76,10 @@ describe('the stored trail', () => {
     const [one, two] = records(2)
     if (one?.entry === undefined || two === undefined) throw new Error('no records')
     await trail.insert([one])
-    await trail.erase([1])
-    expect(await trail.scan(1, 10)).toEqual([{ seq: 1, content_sha256: one.content_sha256, hash: one.hash }])
+    const subject_sha256 = subjectOf(one)
+    await trail.erase([{ seq: 1, subject_sha256 }])
+    const { content_sha256, hash } = one
+    expect(await trail.scan(1, 10)).toEqual([{ seq: 1, content_sha256, subject_sha256, hash }])
     expect(
       await connection.collection('audit_log').findOne({}, { projection: { _id: 0, entry: 1 } }),
     ).toEqual({

@@ -55,6 +55,7 @@ const FINGERPRINTS = [
   'dcbb9009a84c4c58',
   '449bbc6558e476b4',
   '134c3c81ad6ef70d',
+  '134c3c81ad6ef70d',
 ]
 
 it('has another version when an index changes', async () => {

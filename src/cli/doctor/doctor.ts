@@ -94,6 +94,7 @@ async function checkStore(config: Config): Promise<Check[]> {
       keysCheck(report),
       ...changedChecks(report),
       ...trailChecks(report),
+      ...logChecks(report),
       ...(await checkHold(config)),
     ]
   } catch (error) {
@@ -175,6 +176,19 @@ function trailChecks({ trail }: StoreReport): Check[] {
   const fix =
     'Run: countersign audit check. docs/deploy.md says how to restore a backup of the embedded store.'
   return [fail('Audit trail', reasonOf(trail), fix)]
+}
+
+/** Reports how far the log is; empty while there is none. */
+function logChecks({ log }: StoreReport): Check[] {
+  if (log === undefined) return []
+  const { origin, size, behind, signed_at, rolled_back } = log
+  if (!rolled_back) {
+    const since = signed_at === undefined ? 'no checkpoint yet' : `last checkpoint ${signed_at.toISOString()}`
+    return [ok('Log', `${size} records, ${behind} not in it yet; ${since}`)]
+  }
+  const detail = `log_rolled_back: the store was restored, or others hold a larger checkpoint of ${origin}; it signs nothing more`
+  const fix = `Ask witnesses and monitors for their last checkpoint of ${origin}. Then: countersign log renew [--after <its file>]`
+  return [fail('Log', detail, fix)]
 }
 
 /** Keys and people named one by one. */

@@ -1,4 +1,6 @@
 import { type AuditActor, type AuditEntry, type AuditRecord, drawEntry } from '../../domain/audit.ts'
+import { given } from '../../domain/given.ts'
+import { subjectOf } from '../../signing/audit-chain.ts'
 import { createAppender } from '../audit/append-to-trail.ts'
 import { KEPT_TYPES } from '../audit/erasures.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -16,7 +18,10 @@ export interface RecordsOf {
 /** Records read, and erased, at once. */
 const PAGE = 500
 
-type Doomed = Pick<AuditRecord, 'seq'> & Pick<AuditEntry, 'type' | 'subject' | 'account_id'>
+type Doomed = Pick<AuditRecord, 'seq'> & { subject_sha256: string } & Pick<
+    AuditEntry,
+    'type' | 'subject' | 'account_id'
+  >
 
 /**
  * Finds the records in the trail by or about a person, or of the account that was theirs alone, except those that say what was
@@ -28,12 +33,13 @@ export async function findRecords({ trail }: FlowDeps, person: RecordsOf) {
   const told = new Set<number>()
   for (let from = 1; ; ) {
     const page = await trail.scan(from, PAGE)
-    for (const { seq, entry } of page) {
+    for (const record of page) {
+      const { seq, entry } = record
       if (entry === undefined) continue
       const { type, subject, account_id, detail } = entry
       if (type === 'audit.erased' && detail?.person === person.id) told.add(Number(detail.seq))
       if (!KEPT_TYPES.includes(type) && isTheirs(entry))
-        found.push({ seq, type, subject, ...(account_id && { account_id }) })
+        found.push({ seq, subject_sha256: subjectOf(record), type, subject, ...given({ account_id }) })
     }
     const last = page.at(-1)
     if (last === undefined || page.length < PAGE) return { found, told }
@@ -87,7 +93,7 @@ export async function eraseRecords(deps: FlowDeps, person: RecordsOf, actor: Aud
         return drawEntry(deps, { type: 'audit.erased', at, actor, account_id, subject, detail })
       })
     await append(entries)
-    await deps.trail.erase(some.map(({ seq }) => seq))
+    await deps.trail.erase(some.map(({ seq, subject_sha256 }) => ({ seq, subject_sha256 })))
   }
   return new Set([...told, ...found.map(({ seq }) => seq)]).size
 }

@@ -1,6 +1,7 @@
 import type { Account } from '../../domain/account.ts'
 import { type AuditRecord, drawEntry } from '../../domain/audit.ts'
 import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
+import { subjectOf } from '../../signing/audit-chain.ts'
 import { createAppender } from '../audit/append-to-trail.ts'
 import { KEPT_TYPES, readErased, TRAIL } from '../audit/erasures.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -160,7 +161,8 @@ async function nextStretch({ trail }: FlowDeps, first: number, before: Date) {
 }
 
 async function eraseStretch({ trail }: FlowDeps, records: readonly AuditRecord[], to: number): Promise<void> {
-  await trail.erase(records.filter((record) => record.seq <= to && !isKept(record)).map(({ seq }) => seq))
+  const doomed = records.filter((record) => record.seq <= to && !isKept(record))
+  await trail.erase(doomed.map((record) => ({ seq: record.seq, subject_sha256: subjectOf(record) })))
 }
 
 /** Records without contents, and those that account for erased ones. */

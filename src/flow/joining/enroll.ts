@@ -20,7 +20,7 @@ import { drawChallenge, takeChallenge } from '../people/ceremony.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from '../people/codes.ts'
 import { withoutDelegate } from '../people/delegates.ts'
 import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from '../people/person.ts'
-import { registerPasskey, registrationOptions } from '../people/register-passkey.ts'
+import { registerPasskey, registrationOptions, subjectOfPasskey } from '../people/register-passkey.ts'
 import { type Client, type EnrollmentGrant, endAllSessions, startSession } from '../people/sessions.ts'
 import { drawDevice, withDevice } from '../people/sign-in.ts'
 import { removeAllDevices } from '../tell/manage-devices.ts'
@@ -266,6 +266,8 @@ function planEnrolment(
     const lost = enrollment.recovery === true
     const gone = { ...(lost || replaced ? NO_FACTORS : {}), ...(replaced ? { chat: [] } : {}) }
     const before = { ...person, ...gone }
+    const changed = factor.change(before)
+    const passkey = factor.method === 'passkey' ? changed.passkeys?.at(-1) : undefined
     const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
     const again = person.enrolled_at === null ? {} : { again: true }
     return {
@@ -273,14 +275,14 @@ function planEnrolment(
         ...gone,
         ...(lost || replaced ? { totp: null, totp_pending: null, delegate: null } : {}),
         ...(lost ? { recovery: null } : {}),
-        ...factor.change(before),
+        ...changed,
         devices: withDevice(before.devices, device),
         ...nextFactorEpoch(person),
         ...(person.enrolled_at === null ? { enrolled_at: now } : {}),
       },
       audit: [
         personAudit(deps, 'user.enrolled', person, { address, detail: { method: factor.method, ...again } }),
-        personAudit(deps, added, person, { address }),
+        personAudit(deps, added, person, { address, detail: passkey && subjectOfPasskey(person, passkey) }),
         ...(lost ? await auditOfLoss(deps, person, invitation, address) : []),
       ],
     }

@@ -25,7 +25,7 @@ export const KEY_RELOAD_MS = 10_000
 const SETTLED_MS = 3 * KEY_RELOAD_MS
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
-export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session', 'token']
+export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session', 'token', 'log']
 
 /**
  * Milliseconds by which the first key of a purpose is valid before it was made: the clock of a new machine may yet be set back, and
@@ -199,7 +199,9 @@ function keyEntry(
   actor: AuditActor,
   at: Date,
 ) {
-  return drawEntry(deps, { type, at, actor, subject: kid, detail: { purpose } })
+  // The id of a key is the digest by which the log names it.
+  const subject_sha256 = Buffer.from(kid, 'base64url').toString('hex')
+  return drawEntry(deps, { type, at, actor, subject: kid, detail: { purpose, subject_sha256 } })
 }
 
 function sealKey(

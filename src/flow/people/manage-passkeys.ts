@@ -5,7 +5,7 @@ import type { PeopleDeps } from '../deps.ts'
 import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { changeOwn, personAudit } from './person.ts'
-import { makeOf, registerPasskey, registrationOptions } from './register-passkey.ts'
+import { makeOf, registerPasskey, registrationOptions, subjectOfPasskey } from './register-passkey.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Client, renewSession, type SessionGrant } from './sessions.ts'
 import { checkOperation, type Proof, proveFactor } from './step-up.ts'
@@ -57,7 +57,7 @@ export async function addPasskey(
     if (isOutOfUse(user, challenge.subject)) throw refusal('challenge_invalid')
     const audit = personAudit(deps, 'factor.passkey_added', user, {
       address: client.address,
-      detail: { passkey: passkey.id, ...makeOf(passkey) },
+      detail: { passkey: passkey.id, ...makeOf(passkey), ...subjectOfPasskey(user, passkey) },
     })
     return { fields: { passkeys: [...user.passkeys, passkey], ...nextFactorEpoch(user) }, audit: [audit] }
   })

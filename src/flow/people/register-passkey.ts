@@ -13,6 +13,8 @@ import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isTransport, type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
+import { sha256Hex } from '../../signing/digest.ts'
+import { passkeySubject } from '../../signing/log/leaves.ts'
 import type { AuthenticatorModels, PeopleDeps, RelyingParty } from '../deps.ts'
 import { CeremonyError, CHALLENGE_MS, checkClientData } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
@@ -161,6 +163,11 @@ async function verifyByLibrary(
 /** Returns what the trail keeps of a passkey: the model that it claims, and whether that is proven. */
 export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: string; attested?: true } {
   return { ...(aaguid === undefined ? {} : { aaguid }), ...(attested ? { attested } : {}) }
+}
+
+/** Returns the detail by which the log names a new passkey of that person. */
+export function subjectOfPasskey({ approver }: User, passkey: Passkey): { subject_sha256: string } {
+  return { subject_sha256: sha256Hex(passkeySubject(approver, passkey)) }
 }
 
 /**

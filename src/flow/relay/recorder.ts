@@ -22,11 +22,13 @@ const MOMENT_MS = 40
 
 /**
  * Makes one insert into the trail and one write to each collection, however many entries were added.
+ * @param onAppended called when the trail has new records
  * @param left called with each collection that has entries which could not be recorded, so that the relay looks there again
  */
 export function createRecorder(
   deps: Pick<FlowDeps, 'trail' | 'random'>,
   left: (source: OutboxSource) => void,
+  onAppended: () => void,
 ): Recorder {
   const append = createAppender(deps)
   const waiting = new Map<OutboxSource, OutboxEntry[]>()
@@ -46,6 +48,7 @@ export function createRecorder(
       }),
     )
     await appended
+    if (records.length > 0) onAppended()
     const failed = settled.find((result) => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   })

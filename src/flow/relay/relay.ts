@@ -63,9 +63,13 @@ export interface Relay {
  * stands. An entry that cannot be handled blocks no other: an invalid outbox entry is logged and left, and while the trail
  * takes nothing, entries wait but deliveries are made. Deliveries come first and at once; the trail may follow a moment later.
  */
-export function createRelay(deps: FlowDeps, loops: SendLoops): Relay {
+export function createRelay(
+  deps: FlowDeps,
+  loops: SendLoops,
+  onAppended: () => void = () => undefined,
+): Relay {
   const wanted = createWanted(deps.outbox)
-  const recorder = createRecorder(deps, wanted.all)
+  const recorder = createRecorder(deps, wanted.all, onAppended)
   const look = coalesce(async () => {
     const failures: unknown[] = []
     for (const { source, given } of wanted.take()) {

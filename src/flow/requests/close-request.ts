@@ -8,6 +8,8 @@ import { buildPayload, type Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../../domain/request.ts'
 import { isFromCopy } from '../../domain/restore.ts'
 import { actionHash, nonceOf } from '../../signing/commitment.ts'
+import { sha256Hex } from '../../signing/digest.ts'
+import { receiptSubject, voteSubject } from '../../signing/log/leaves.ts'
 import type { FlowDeps } from '../deps.ts'
 
 /**
@@ -52,10 +54,7 @@ export async function closingChange(
     ...given({ callback, kind: kindOf(request) }),
     ...given({ decided_after: isFromCopy(request, restore) ? restore.id : undefined }),
     events: [drawEvent(deps, type, decision.decided_at, decidedData(request, decision))],
-    audit: [
-      votedEntry(deps, request, closing, actor),
-      auditEntry(deps, request, type, actor, decision.decided_at),
-    ],
+    audit: [votedEntry(deps, request, closing, actor), decidedEntry(deps, request, decision, actor)],
   }
 }
 
@@ -84,7 +83,18 @@ function votedEntry(deps: FlowDeps, request: ApprovalRequest, vote: Vote, actor:
   const entry = auditEntry(deps, request, 'approval.voted', actor, vote.at)
   const { decision, method, decision_id, on_behalf_of } = vote
   const stoodIn = on_behalf_of === vote.user_id ? {} : { on_behalf_of }
-  return { ...entry, detail: { decision, method, decision_id, ...stoodIn } }
+  const subject_sha256 = sha256Hex(voteSubject(vote))
+  return { ...entry, detail: { decision, method, decision_id, ...stoodIn, subject_sha256 } }
+}
+
+function decidedEntry(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+  { decision, decided_at, receipt }: Decision,
+  actor: AuditActor,
+): AuditEntry {
+  const entry = auditEntry(deps, request, `approval.${decision}`, actor, decided_at)
+  return { ...entry, detail: { subject_sha256: sha256Hex(receiptSubject(receipt)) } }
 }
 
 async function signVote(deps: FlowDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {

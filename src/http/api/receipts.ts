@@ -172,6 +172,17 @@ export function presentBundle({ log: _, ...bundle }: Bundle): Answer<typeof bund
   return bundle
 }
 
+const logAnswer = z
+  .strictObject({
+    origin: z.string().meta({ description: 'The name of the log; it never changes.' }),
+    vkey: z
+      .string()
+      .meta({ description: 'The key of its checkpoints, as a trust policy has it (C2SP signed-note).' }),
+    url: z.url().meta({ description: 'What `checkpoint` and `tile/` follow.' }),
+    witnesses: z.array(z.strictObject({ vkey: z.string(), url: z.url() })),
+  })
+  .meta({ id: 'TransparencyLog' })
+
 /** Presents the verdict of a verification (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
@@ -244,5 +255,38 @@ export const receiptOperations = operations('Receipts', {
     answers: {
       '200': { schema: jwksAnswer, description: 'The key set.', type: 'application/jwk-set+json' },
     },
+  },
+  'get /.well-known/countersign-log': {
+    id: 'getLog',
+    summary: 'Get the name and the key of the log',
+    description:
+      'Public. All decisions are in this append-only log, as hashes; docs/proof.md says what that proves.',
+    access: { by: [] },
+    answers: { '200': { schema: logAnswer, description: 'The log.' } },
+    refusals: ['not_found'],
+  },
+  'get /log/checkpoint': {
+    id: 'getCheckpoint',
+    summary: 'Get the newest checkpoint of the log',
+    description: 'Public. A signed note: origin, size and root (C2SP tlog-checkpoint).',
+    access: { by: [] },
+    answers: { '200': { schema: z.string(), description: 'The checkpoint.', type: 'text/plain' } },
+    refusals: ['not_found', 'log_rolled_back'],
+  },
+  'get /log/tile/{path}': {
+    id: 'getLogTile',
+    summary: 'Get a part of the log',
+    description:
+      'Public. Hashes of the tree, or what they are of, its entries, unless the service keeps these to itself (C2SP tlog-tiles).',
+    access: { by: [] },
+    parameters: {
+      path: z.object({
+        path: z.string().meta({ description: 'Such as `0/x001/067` or `entries/000.p/8`.' }),
+      }),
+    },
+    answers: {
+      '200': { schema: z.string(), description: 'The tile.', type: 'application/octet-stream' },
+    },
+    refusals: ['not_found'],
   },
 })

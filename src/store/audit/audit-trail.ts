@@ -8,7 +8,7 @@ import { number, part } from '../mongo/fields.ts'
 import { beyond, during } from '../mongo/filters.ts'
 
 /** The fields of a record that are 32 bytes: stored as such, where schema versions before 14 stored 64 hex digits. */
-const HASHES = ['salt', 'content_sha256', 'hash'] as const
+const HASHES = ['salt', 'content_sha256', 'subject_sha256', 'hash'] as const
 
 /** A record as it is read; its fields may have any form if it was altered. */
 export type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
@@ -19,6 +19,7 @@ const recordSchema = new Schema<RecordDocument>(
     entry: part,
     salt: Buffer,
     content_sha256: Buffer,
+    subject_sha256: Buffer,
     hash: Buffer,
   },
   STRICT_SCHEMA,
@@ -79,11 +80,13 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
         throw error
       }
     },
-    async erase(seqs) {
-      if (seqs.length === 0) return
+    async erase(records) {
+      if (records.length === 0) return
       // Its random id stays: another process's relay may still hold the entry, and would append it again.
-      const update = { $unset: CONTENTS }
-      const writes = seqs.map((_id) => ({ updateOne: { filter: { _id }, update } }))
+      const writes = records.map(({ seq: _id, ...kept }) => {
+        const update = { $unset: CONTENTS, $set: hashesIn(kept) }
+        return { updateOne: { filter: { _id }, update } }
+      })
       await collection.bulkWrite(writes, { ordered: false })
     },
     list: createList(find),
@@ -110,8 +113,12 @@ function createList(find: Find): AuditTrail['list'] {
 
 /** Makes the document of a record that was linked to the trail just now. */
 function toDocument({ seq, entry, ...hashes }: AuditRecord): { _id: number } {
+  return { _id: seq, ...given({ entry }), ...hashesIn(hashes) }
+}
+
+function hashesIn(hashes: Record<string, string>): Record<string, mongo.Binary> {
   const bytes = Object.entries(hashes).map(([name, hex]) => [name, new mongo.Binary(Buffer.from(hex, 'hex'))])
-  return { _id: seq, ...given({ entry }), ...Object.fromEntries(bytes) }
+  return Object.fromEntries(bytes)
 }
 
 /** Keeps unknown fields and foreign values: a check of the trail must see them. */

@@ -7,7 +7,7 @@ import { noteKinds } from './note-kinds.ts'
  * The version of stored documents and indexes. Raised by one with every change of an index or of the meaning of a stored field;
  * `test/store/schema.test.ts` fails until it is.
  */
-export const SCHEMA_VERSION = 18
+export const SCHEMA_VERSION = 19
 
 /**
  * The oldest schema version whose processes may use a store of this version: during a rolling upgrade they read what this version

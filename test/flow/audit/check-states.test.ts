@@ -59,7 +59,7 @@ describe('T86: after a service was used in every way', () => {
       ({ entry }) => entry?.type,
     )
     // The signing keys were made before anybody asked for anything.
-    expect(types.filter((type) => type === 'signing_key.created')).toHaveLength(3)
+    expect(types.filter((type) => type === 'signing_key.created')).toHaveLength(5)
     for (const type of USED) expect(types, type).toContain(type)
   })
 })

@@ -25,7 +25,11 @@ it('records what was added in one insert, and looks again for what the trail did
     inserts += 1
     return inserts === 1 ? Promise.reject(new Error('full')) : trail.insert(records)
   }
-  const recorder = createRecorder({ trail: { ...trail, insert }, random }, (one) => left.push(one))
+  const recorder = createRecorder(
+    { trail: { ...trail, insert }, random },
+    (one) => left.push(one),
+    () => undefined,
+  )
   recorder.add(source, [entry(1)])
   await expect(recorder.flush()).rejects.toThrow('full')
   expect([left, settled]).toEqual([[source], []])

@@ -344,7 +344,7 @@ it('T85: old records lose their contents; the chain holds, and none is erased wi
 
   await approvedWith('SECRET-SIX')
   const [newest] = await deps.trail.list({ type: 'approval.approved', limit: 1 })
-  await deps.trail.erase([newest?.seq ?? 0])
+  await deps.trail.erase([{ seq: newest?.seq ?? 0, subject_sha256: '0'.repeat(64) }])
   expect((await check()).findings).toContainEqual({ code: 'erased_untold', seq: newest?.seq })
 })
 

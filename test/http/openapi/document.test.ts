@@ -79,7 +79,7 @@ describe('the OpenAPI document', () => {
     // Mounted routers know only the end of their paths: each must end exactly one described path, longest first.
     const left = new Set(described)
     const ends = served.map(
-      ({ method, path }) => `${method} ${path === '/' ? '' : path.replaceAll(/:(\w+)/g, '{$1}')}`,
+      ({ method, path }) => `${method} ${path === '/' ? '' : path.replaceAll(/[:*](\w+)/g, '{$1}')}`,
     )
     const unmatched = ends
       .sort((a, b) => b.length - a.length)

@@ -1,0 +1,99 @@
+import { given } from '../../domain/given.ts'
+import { parseCheckpointText } from '../../signing/log/checkpoint.ts'
+import { hashRanges, tilesFor } from '../../signing/log/grow-tree.ts'
+import { consistencyRanges, inclusionRanges, type LeafRange } from '../../signing/log/merkle.ts'
+import { formatVkey, LOG_SIGNATURE, noteKey, parseNote } from '../../signing/log/note.ts'
+import { hasTile, TILE_WIDTH, type Tile } from '../../signing/log/tiles.ts'
+import type { LogHead } from '../../store/audit/log.ts'
+import type { FlowDeps } from '../deps.ts'
+import { entryOf, isRolledBack, seqOf } from './log.ts'
+
+type ReadDeps = Pick<FlowDeps, 'logs' | 'trail' | 'keys' | 'restores' | 'clock'>
+
+/** What the service knows of its log. */
+export interface LogState {
+  origin: string
+  size: number
+  /** Records of the trail that are not in the log yet. */
+  behind: number
+  /** When the last checkpoint was signed. */
+  signed_at?: Date
+  rolled_back: boolean
+}
+
+/** Reads the state of the log; undefined before the first start of a version that has one. */
+export async function readLogState(
+  deps: Pick<ReadDeps, 'logs' | 'trail' | 'restores'>,
+): Promise<LogState | undefined> {
+  const [head, last] = await Promise.all([deps.logs.current(), deps.trail.head()])
+  if (head === undefined) return undefined
+  const { origin, size, signed_at } = head
+  const behind = Math.max(0, (last?.seq ?? 0) - (seqOf(head, size) - 1))
+  return { origin, size, behind, ...given({ signed_at }), rolled_back: isRolledBack(deps, head) }
+}
+
+/** The log's name and the key that verifies its checkpoints, for a trust policy. */
+export async function describeLog(deps: ReadDeps): Promise<{ origin: string; vkey: string } | undefined> {
+  const head = await deps.logs.current()
+  const key = deps.keys.ring().active('log', deps.clock.now())
+  if (head === undefined || key === undefined) return undefined
+  return { origin: head.origin, vkey: formatVkey(await noteKey(head.origin, LOG_SIGNATURE, key.publicKey)) }
+}
+
+/** Returns the bytes of a tile; undefined for one that no checkpoint so far needs. */
+export async function readTile(deps: ReadDeps, tile: Tile): Promise<Uint8Array | undefined> {
+  const head = await deps.logs.current()
+  if (head === undefined || !hasTile(tile, head.size)) return undefined
+  if (tile.level === 'entries') return readEntries(deps, head, tile)
+  const { level, index } = tile
+  const found = await deps.logs.tiles(head.number, [{ level, index }])
+  const hashes = found.get(`${level}/${index}`)?.slice(0, tile.width)
+  return hashes?.length === tile.width ? Buffer.concat(hashes) : undefined
+}
+
+/** Each entry goes behind its length, 2 bytes, big-endian (C2SP tlog-tiles). */
+async function readEntries({ trail }: ReadDeps, head: LogHead, { index, width }: Tile): Promise<Uint8Array> {
+  const start = index * TILE_WIDTH
+  const first = start === 0 && head.follows !== undefined ? [Buffer.from(head.follows)] : []
+  const from = seqOf(head, start + first.length)
+  const records = await trail.scan(from, width - first.length)
+  const entries = [...first, ...records.map((record, at) => entryOf(record, from + at))]
+  return Buffer.concat(entries.flatMap((entry) => [Buffer.of(entry.length >> 8, entry.length & 255), entry]))
+}
+
+/** A proof against the log's checkpoint. */
+export interface Proven {
+  path: Uint8Array[]
+  /** The signed note. */
+  checkpoint: string
+}
+
+/** Proves that the record of that number is in the log; undefined while it is not. @throws what the store throws */
+export async function proveRecord(
+  deps: ReadDeps,
+  seq: number,
+): Promise<(Proven & { index: number }) | undefined> {
+  const head = await deps.logs.current()
+  if (head?.note === undefined) return undefined
+  const index = head.follows === undefined ? seq - 1 : seq
+  if (index >= head.size) return undefined
+  const path = await readRanges(deps, head, inclusionRanges(index, head.size))
+  return { index, path, checkpoint: head.note }
+}
+
+/** Proves that the tree of that size is the beginning of the log's. @throws RangeError for a larger one */
+export async function proveGrowth(deps: ReadDeps, from: number): Promise<Proven | undefined> {
+  const head = await deps.logs.current()
+  if (head?.note === undefined) return undefined
+  const { size } = parseCheckpointText(parseNote(head.note).text)
+  return { path: await readRanges(deps, head, consistencyRanges(from, size)), checkpoint: head.note }
+}
+
+async function readRanges(
+  { logs }: ReadDeps,
+  { number }: LogHead,
+  ranges: readonly LeafRange[],
+): Promise<Uint8Array[]> {
+  const found = await logs.tiles(number, tilesFor(ranges))
+  return hashRanges(ranges, (level, index) => found.get(`${level}/${index}`) ?? [])
+}

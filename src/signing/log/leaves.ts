@@ -1,0 +1,41 @@
+import type { AuthenticatorFacts } from '../../domain/authenticator.ts'
+import type { SignedReceipt } from '../../domain/receipt.ts'
+import type { Vote } from '../../domain/request.ts'
+import type { Passkey } from '../../domain/user.ts'
+import { canonicalize } from '../canonical.ts'
+
+/**
+ * An entry of the log: content hash of the audit record (32 bytes) ‖ hash of its subject (32), both given in hex. Two halves, so
+ * that a receipt is shown to be in the log without showing the record or its salt.
+ */
+export function leafEntry(contentSha256: string, subjectSha256: string): Uint8Array {
+  const hex = `${contentSha256}${subjectSha256}`
+  return Uint8Array.from({ length: 64 }, (_, at) => Number.parseInt(hex.slice(at * 2, at * 2 + 2), 16))
+}
+
+/** The text whose SHA-256 is the subject of a decision: its receipt, RFC 8785. */
+export function receiptSubject({ canonical_payload, signature, public_key_id }: SignedReceipt): string {
+  return canonicalize({ canonical_payload, signature, public_key_id })
+}
+
+/**
+ * The text whose SHA-256 is the subject of a vote, RFC 8785: of the intent, since a vote is signed only once it has helped to decide,
+ * and one against the outcome never is.
+ */
+export function voteSubject({ decision_id, intent_json }: Pick<Vote, 'decision_id' | 'intent_json'>): string {
+  return canonicalize({ decision_id, intent: intent_json })
+}
+
+/** The text whose SHA-256 is the subject of a new passkey, RFC 8785. Keys are base64url, of COSE bytes the key itself. */
+export function passkeySubject(
+  approver: string,
+  {
+    credential_id,
+    public_key,
+    aaguid,
+    attestation,
+  }: Pick<Passkey, 'credential_id' | 'public_key'> & AuthenticatorFacts,
+): string {
+  const model = { aaguid: aaguid ?? null, attestation: attestation ?? null }
+  return canonicalize({ approver, credential_id, public_key, ...model })
+}

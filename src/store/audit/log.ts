@@ -1,0 +1,129 @@
+import { mongo, Schema } from 'mongoose'
+import { outcomesOf } from '../mongo/bulk-writes.ts'
+import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
+import { unlessTaken } from '../mongo/failures.ts'
+import { number, text } from '../mongo/fields.ts'
+
+/** A log over the audit trail, as far as its last checkpoint. Each log but the first goes on for one that was rolled back. */
+export interface LogHead {
+  /** 1, 2 …; the highest is the one that grows. */
+  number: number
+  /** Names the log in its checkpoints; never changes. */
+  origin: string
+  /** How many times the store had been restored when the log began: after one more, the log may have been longer than it is here. */
+  restores: number
+  /** The last known checkpoint of the log before, which is this log's first entry; absent in the first log. */
+  follows?: string
+  size: number
+  /** The signed checkpoint of that size; absent before the first. */
+  note?: string
+  signed_at?: Date
+  /** Since when nothing more is signed. */
+  rolled_back_at?: Date
+}
+
+/** A tile with its hashes, 32 bytes each. */
+interface FilledTile {
+  level: number
+  index: number
+  width: number
+  hashes: readonly Uint8Array[]
+}
+
+type HeadDocument = Omit<LogHead, 'number'> & { _id: number }
+
+const headSchema = new Schema<HeadDocument>(
+  {
+    _id: number,
+    origin: text,
+    restores: number,
+    follows: String,
+    size: number,
+    note: String,
+    signed_at: Date,
+    rolled_back_at: Date,
+  },
+  STRICT_SCHEMA,
+)
+
+/** A tile: `_id` is `<log>/<level>/<index>`, `w` the number of hashes in `h`, 32 bytes each. */
+interface TileDocument {
+  _id: string
+  w: number
+  h: mongo.Binary
+}
+
+const tileSchema = new Schema<TileDocument>(
+  { _id: text, w: number, h: { type: Buffer, required: true } },
+  STRICT_SCHEMA,
+)
+
+export type LogStore = ReturnType<typeof createLogStore>
+
+/**
+ * The logs of a store, on mongoose. The head moves only from the size that was read, and a tile only becomes wider: whatever two
+ * processes do at once, or one that stands still does late, there is one history.
+ */
+export function createLogStore(connection: StoreConnection) {
+  const heads = connection.model<HeadDocument>('LogHead', headSchema, 'log_head')
+  const model = connection.model<TileDocument>('LogTile', tileSchema, 'log_tiles')
+  const tiles = connection.collection<TileDocument>(model.collection.name)
+  return {
+    /** Returns the log that grows; undefined before the first start of this version. */
+    async current(): Promise<LogHead | undefined> {
+      const [last] = await heads.find().sort({ _id: -1 }).limit(1).lean<HeadDocument[]>()
+      if (last === undefined) return undefined
+      const { _id, ...rest } = last
+      return { number: _id, ...rest }
+    },
+    /** Begins a log. @returns false if it is there already */
+    begin: ({ number: _id, ...head }: LogHead): Promise<boolean> =>
+      unlessTaken(() => heads.create({ _id, ...head })),
+    /** Moves the head to a larger tree. @returns false if another process was faster, or the log was stopped */
+    async advance(
+      { number: _id, size }: LogHead,
+      next: { size: number; note: string; signed_at: Date },
+    ): Promise<boolean> {
+      const { modifiedCount } = await heads.updateOne({ _id, size, rolled_back_at: null }, { $set: next })
+      return modifiedCount === 1
+    },
+    /** Stops a log for ever. @returns whether this call did */
+    async stop({ number: _id }: LogHead, rolled_back_at: Date): Promise<boolean> {
+      const { modifiedCount } = await heads.updateOne(
+        { _id, rolled_back_at: null },
+        { $set: { rolled_back_at } },
+      )
+      return modifiedCount === 1
+    },
+    /** Stores tiles; one that is there with as many hashes, or more, stays as it is. */
+    async fill(log: number, filled: readonly FilledTile[]): Promise<void> {
+      const writes = filled.map(({ level, index, width: w, hashes }) => {
+        const $set = { w, h: new mongo.Binary(Buffer.concat(hashes)) }
+        return {
+          updateOne: {
+            filter: { _id: `${log}/${level}/${index}`, w: { $lt: w } },
+            update: { $set },
+            upsert: true,
+          },
+        }
+      })
+      // Taken: the filter found no narrower tile, and the insert that it then tries meets the wider one.
+      const outcomes = await outcomesOf(writes.length, () => tiles.bulkWrite(writes, { ordered: false }))
+      for (const outcome of outcomes) if (outcome instanceof Error) throw outcome
+    },
+    /** Reads tiles. @returns the hashes of each, all that there are, under `<level>/<index>` */
+    async tiles(
+      log: number,
+      wanted: readonly { level: number; index: number }[],
+    ): Promise<ReadonlyMap<string, readonly Uint8Array[]>> {
+      if (wanted.length === 0) return new Map()
+      const _id = { $in: wanted.map(({ level, index }) => `${log}/${level}/${index}`) }
+      const found = await tiles.find({ _id }, { batchSize: wanted.length + 1 }).toArray()
+      return new Map(found.map(({ _id: id, h }) => [id.slice(id.indexOf('/') + 1), hashesIn(h)]))
+    },
+  }
+}
+
+function hashesIn({ buffer }: mongo.Binary): Uint8Array[] {
+  return Array.from({ length: buffer.length / 32 }, (_, at) => buffer.subarray(at * 32, at * 32 + 32))
+}

@@ -1,0 +1,303 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { AuditRecord } from '../../../src/domain/audit.ts'
+import { createSequencer, ensureLog, renewLog } from '../../../src/flow/audit/log.ts'
+import { proveGrowth, proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
+import type { FlowDeps } from '../../../src/flow/deps.ts'
+import { eraseRecords } from '../../../src/flow/erase/erase-records.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
+import { hashOnNode } from '../../../src/signing/digest.ts'
+import { openCheckpoint } from '../../../src/signing/log/checkpoint.ts'
+import { receiptSubject } from '../../../src/signing/log/leaves.ts'
+import { consistencyHolds, hashOnWeb, inclusionHolds, leafHash } from '../../../src/signing/log/merkle.ts'
+import { noteKey, parseVkey } from '../../../src/signing/log/note.ts'
+import { createAuditTrail } from '../../../src/store/audit/audit-trail.ts'
+import { createLogStore } from '../../../src/store/audit/log.ts'
+import { chainOf, entryNumber } from '../../support/audit-entries.ts'
+import { expectStatus } from '../../support/enrolled.ts'
+import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { restoreStore } from '../../support/restored.ts'
+import { startService, type TestService, useService } from '../../support/service.ts'
+import { useTrailStore } from '../../support/trail-store.ts'
+
+let service: TestService
+let setting: LiveSetting
+let deps: FlowDeps
+beforeAll(async () => {
+  service = await startService()
+  setting = await setUpOwner(service)
+  deps = service.composition.deps
+})
+afterAll(() => service.close())
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+const get = (path: string, at = service) => fetch(`${at.url}${path}`)
+
+async function vkeyOf(at = service): Promise<string> {
+  const described: unknown = await (await get('/.well-known/countersign-log', at)).json()
+  return String(Object(described).vkey)
+}
+
+/** Puts what happened into the trail and logs it. @returns the checkpoint, opened with the key that the service publishes */
+async function logAll(at = service) {
+  await createRelay(at.composition.deps, NO_LOOPS).run()
+  await createSequencer(at.composition.deps).run()
+  return openLog(at)
+}
+
+async function openLog(at = service) {
+  const vkey = await vkeyOf(at)
+  const note = await (await get('/log/checkpoint', at)).text()
+  return { note, ...(await openCheckpoint(note, await parseVkey(vkey))) }
+}
+
+/** The root of RFC 6962 over these entries, without anything of ours. */
+function rootOf(entries: readonly Uint8Array[]): string {
+  const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
+  const mth = (from: number, to: number): Buffer => {
+    if (to - from === 1) return sha256(Buffer.of(0), entries[from] ?? Buffer.alloc(0))
+    let k = 1
+    while (k * 2 < to - from) k *= 2
+    return sha256(Buffer.of(1), mth(from, from + k), mth(from + k, to))
+  }
+  return entries.length === 0 ? hex(sha256()) : hex(mth(0, entries.length))
+}
+
+/** The entries of a bundle (C2SP tlog-tiles). */
+function unbundle(bytes: Buffer): Buffer[] {
+  const entries: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += 2 + bytes.readUInt16BE(at))
+    entries.push(bytes.subarray(at + 2, at + 2 + bytes.readUInt16BE(at)))
+  return entries
+}
+
+async function bytesOf(path: string): Promise<Buffer> {
+  const response = await get(path)
+  expect([response.status, response.headers.get('Content-Type')], path).toEqual([
+    200,
+    'application/octet-stream',
+  ])
+  return Buffer.from(await response.arrayBuffer())
+}
+
+describe('the log of a service', () => {
+  it('has each decision, provable with the receipt alone, and keeps every proof when the person is erased', async () => {
+    const id = await ask(setting)
+    expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    const opened = await logAll()
+    const { origin, size, root } = opened
+    expect(origin).toMatch(/^localhost:\d+\/countersign\/[0-9a-f]{8}$/)
+    expect(await readLogState(deps)).toMatchObject({ origin, size, behind: 0, rolled_back: false })
+
+    const receipt = (await deps.requests.find(id))?.decision?.receipt ?? expect.unreachable()
+    const subject = createHash('sha256').update(receiptSubject(receipt)).digest()
+    const [decided] = await deps.trail.list({ type: 'approval.approved', limit: 1 })
+    const leaf = hashOnNode(
+      leafHash(Buffer.concat([Buffer.from(decided?.content_sha256 ?? '', 'hex'), subject])),
+    )
+    const proven = await proveRecord(deps, decided?.seq ?? 0)
+    if (proven === undefined) throw new Error('not logged')
+    expect(await hashOnWeb(inclusionHolds(leaf, proven.index, { size, root }, proven.path))).toBe(true)
+
+    const tiles = [
+      await bytesOf(`/log/tile/0/000.p/${size}`),
+      await bytesOf(`/log/tile/entries/000.p/${size}`),
+    ]
+    const entries = unbundle(tiles[1] ?? Buffer.alloc(0))
+    expect([entries.length, rootOf(entries)]).toEqual([size, hex(root)])
+    expect(Buffer.concat(entries.map((entry) => hashOnNode(leafHash(entry))))).toEqual(tiles[0])
+
+    const user = await deps.users.find(setting.owner.userId)
+    const whose = { id: user?.id ?? '', account_id: user?.account_id ?? '', chat: [], notified: [] }
+    expect(await eraseRecords(deps, whose, { kind: 'cli' })).toBeGreaterThan(3)
+    const after = await logAll()
+    expect(after.size).toBeGreaterThan(size)
+    expect(await bytesOf(`/log/tile/0/000.p/${size}`)).toEqual(tiles[0])
+    expect(await bytesOf(`/log/tile/entries/000.p/${size}`)).toEqual(tiles[1])
+    const again = await proveRecord(deps, decided?.seq ?? 0)
+    expect(hashOnNode(inclusionHolds(leaf, again?.index ?? 0, after, again?.path ?? []))).toBe(true)
+    const growth = await proveGrowth(deps, size)
+    expect(hashOnNode(consistencyHolds({ size, root }, after, growth?.path ?? []))).toBe(true)
+  })
+
+  it.each([
+    ['0/000', 404],
+    ['0/000.p/255', 404],
+    ['0/001.p/1', 404],
+    ['entries/000.p/1', 200],
+    ['0/000.p/1', 200],
+    ['0/0', 404],
+    ['0/000.p/%31', 404],
+  ])('answers for the tile %s with %d', async (path, status) => {
+    await logAll()
+    const response = await fetch(`${service.url}/log/tile/${path}`)
+    expect(response.status).toBe(status)
+    if (status === 404) expect(await response.json()).toMatchObject({ error: 'not_found' })
+    else expect(response.headers.get('Cache-Control')).toContain('immutable')
+  })
+
+  it('keeps its entries to itself if the operator wants that, and before the first checkpoint has none', async () => {
+    const own = await useService({ env: { LOG_ENTRIES: 'private' } })
+    expect((await get('/log/checkpoint', own)).status).toBe(404)
+    await logAll(own)
+    expect((await get('/log/tile/entries/000.p/1', own)).status).toBe(404)
+    expect((await get('/log/tile/0/000.p/1', own)).status).toBe(200)
+  })
+
+  it('signs nothing more once the store was restored, and goes on under another name', async () => {
+    const own = await useService()
+    const { deps } = own.composition
+    const before = await logAll(own)
+    await restoreStore(deps)
+    const vkey = await vkeyOf(own)
+    for (let times = 0; times < 2; times += 1) {
+      await createSequencer(deps).run()
+      await createRelay(deps, NO_LOOPS).run()
+    }
+    const answer = await get('/log/checkpoint', own)
+    expect([answer.status, await answer.json()]).toMatchObject([503, { error: 'log_rolled_back' }])
+    expect(await readLogState(deps)).toMatchObject({ size: before.size, rolled_back: true })
+    const told = await deps.trail.list({ type: 'log.rollback_detected', limit: 9 })
+    expect(told.map(({ entry }) => entry)).toMatchObject([
+      { subject: before.origin, detail: { size: before.size } },
+    ])
+    expect(own.logged.filter(({ message }) => message.startsWith('log_rolled_back'))).toHaveLength(1)
+
+    expect(await renewLog(deps, { kind: 'cli' })).toMatchObject({ origin: `${before.origin}/log/2` })
+    expect(await renewLog(deps, { kind: 'cli' })).toBeUndefined()
+    const after = await logAll(own)
+    expect(after.origin).toBe(`${before.origin}/log/2`)
+    expect(await vkeyOf(own)).not.toBe(vkey)
+    const response = await get(`/log/tile/entries/000.p/${after.size}`, own)
+    const entries = unbundle(Buffer.from(await response.arrayBuffer()))
+    expect(entries[0]?.toString()).toBe(before.note)
+    expect([entries.length, rootOf(entries)]).toEqual([after.size, hex(after.root)])
+    const leaf = hashOnNode(leafHash(entries[3] ?? Buffer.alloc(0)))
+    const proven = await proveRecord(deps, 3)
+    expect(hashOnNode(inclusionHolds(leaf, 3, after, proven?.path ?? []))).toBe(true)
+    expect(proven?.index).toBe(3)
+  })
+})
+
+describe('one history', () => {
+  const TOTAL = 700
+  const records = chainOf(Array.from({ length: TOTAL }, (_, at) => entryNumber(at + 1)))
+
+  /** A log over a trail that has the first `length` records. */
+  async function useLog() {
+    const { connection } = await useTrailStore()
+    const trail = { length: 0 }
+    const scan = async (from: number, limit: number): Promise<AuditRecord[]> =>
+      records.slice(from - 1, Math.min(trail.length, from - 1 + limit))
+    const logs = createLogStore(connection)
+    const own: FlowDeps = { ...deps, logs, trail: { ...createAuditTrail(connection), scan } }
+    await ensureLog(own)
+    const head = async () => (await logs.current()) ?? expect.unreachable()
+    const key = await parseVkey(await vkeyOf())
+    const name = (await head()).origin
+    const verifier = await noteKey(name, 1, key.publicKey)
+    return { own, trail, logs, head, open: async (note: string) => openCheckpoint(note, verifier) }
+  }
+
+  /** Lets the `nth` write fail, done or not, as one does whose process dies. */
+  function dyingAt(logs: FlowDeps['logs'], nth: number, done: boolean): FlowDeps['logs'] {
+    let at = 0
+    const dies = async <T>(write: () => Promise<T>): Promise<T> => {
+      at += 1
+      if (at !== nth) return write()
+      if (done) await write()
+      throw new Error('killed')
+    }
+    return {
+      ...logs,
+      fill: (...call) => dies(() => logs.fill(...call)),
+      advance: (...call) => dies(() => logs.advance(...call)),
+    }
+  }
+
+  it('stands whatever write is the last of a process', async () => {
+    const { own, trail, logs, head, open } = await useLog()
+    const signed: string[] = []
+    let deaths = 0
+    // Sizes around the edges of tiles, each reached through every possible death on the way there.
+    for (const size of [1, 255, 256, 257, 300, 511, 700]) {
+      trail.length = size
+      for (let nth = 1; (await head()).size < size; nth += 1)
+        for (const done of [false, true]) {
+          const run = createSequencer({ ...own, logs: dyingAt(logs, nth, done) }).run()
+          deaths += await run.then(
+            () => 0,
+            () => 1,
+          )
+          const { note, size: reached } = await head()
+          if (note !== undefined && reached > 0 && signed.at(-1) !== note) signed.push(note)
+        }
+    }
+    expect(deaths).toBeGreaterThan(14)
+    const last = await open(signed.at(-1) ?? '')
+    expect([last.size, hex(last.root)]).toEqual([TOTAL, rootOfTrail()])
+    expect(signed).toHaveLength(7)
+    for (const note of signed.slice(0, -1)) {
+      const older = await open(note)
+      const growth = await proveGrowth(own, older.size)
+      expect(hashOnNode(consistencyHolds(older, last, growth?.path ?? []))).toBe(true)
+    }
+  })
+
+  it('stands when several processes log at once, and one of them late', async () => {
+    const { own, trail, logs, head, open } = await useLog()
+    const sequencers = Array.from({ length: 4 }, () => createSequencer(own))
+    let late = async (): Promise<unknown> => undefined
+    for (let size = 20; size <= TOTAL; size += 20) {
+      trail.length = size
+      // A process that stood still with its tiles in hand stores them, and moves its head, when all others are far ahead.
+      if (size === 300) {
+        const fill: FlowDeps['logs']['fill'] = async (...call) => {
+          late = () => logs.fill(...call)
+          throw new Error('stands still')
+        }
+        await createSequencer({ ...own, logs: { ...logs, fill } })
+          .run()
+          .catch(() => undefined)
+      }
+      await Promise.all(sequencers.map((one) => one.run()))
+      expect((await head()).size).toBe(size)
+    }
+    await late()
+    const before = await head()
+    expect(
+      await logs.advance({ ...before, size: 280 }, { size: 300, note: 'x', signed_at: new Date() }),
+    ).toBe(false)
+    const last = await open(before.note ?? '')
+    expect([last.size, hex(last.root)]).toEqual([TOTAL, rootOfTrail()])
+    // A process that begins now reads its tiles from the store.
+    await expect(createSequencer(own).run()).resolves.toBeUndefined()
+    const middle = await proveRecord(own, 290)
+    const leaf = hashOnNode(leafHash(entryAt(289)))
+    expect(hashOnNode(inclusionHolds(leaf, 289, last, middle?.path ?? []))).toBe(true)
+  })
+
+  it('is not built on tiles that were changed, nor over a gap', async () => {
+    const { own, trail, logs, head } = await useLog()
+    trail.length = 10
+    await createSequencer(own).run()
+    const { size } = await head()
+    const gap = { ...own, trail: { ...own.trail, scan: async () => records.slice(11, 12) } }
+    await expect(createSequencer(gap).run()).rejects.toThrow('no record 11 that can be logged')
+    const others = async () => new Map([['0/0', Array.from({ length: 10 }, () => new Uint8Array(32))]])
+    trail.length = 11
+    const changed = { ...own, logs: { ...logs, tiles: others } }
+    await expect(createSequencer(changed).run()).rejects.toThrow('do not have the root')
+    expect((await head()).size).toBe(size)
+  })
+
+  function entryAt(index: number): Buffer {
+    const { content_sha256 = '', salt = '' } = records[index] ?? {}
+    const none = createHash('sha256').update('none').update(Buffer.from(salt, 'hex')).digest()
+    return Buffer.concat([Buffer.from(content_sha256, 'hex'), none])
+  }
+
+  function rootOfTrail(): string {
+    return rootOf(records.map((_, at) => entryAt(at)))
+  }
+})
