@@ -34,9 +34,6 @@ export function addStoreCommands(program: Command): void {
   addRestoreCommands(
     program.command('restore').description('after a backup was restored: what is held, and its release'),
   )
-  addLogCommands(
-    program.command('log').description('the log that nobody can rewrite: its state, and its renewal'),
-  )
   answers<{ dryRun?: boolean }>(
     program
       .command('migrate')
@@ -44,7 +41,9 @@ export function addStoreCommands(program: Command): void {
       .option('--dry-run', 'only say what would change'),
     async (options) => (await load.migrate()).runMigrate(options),
   )
-  addMonitorCommand(program.command('log').description('logs that only grow'))
+  const log = program.command('log').description('logs that only grow: of this service, and of others')
+  addLogCommands(log)
+  addMonitorCommand(log)
   addWitnessCommand(program)
 }
 

@@ -1,4 +1,6 @@
 import { it } from 'vitest'
+import { createSequencer } from '../../src/flow/audit/log.ts'
+import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
 import { enrolWithPasskey } from './enrolled.ts'
 import { ask, setUpOwner } from './live.ts'
 import type { TestService } from './service.ts'
@@ -29,6 +31,16 @@ export function itAnswersAboutHistory(service: () => TestService): void {
       documented('get', file, 200, await browser.get(`${file}?format=csv`))
       refused('get', file, 400, await browser.get(file), 'format required')
     }
+  })
+
+  it('about the log', async () => {
+    const { browser } = await enrolWithPasskey(service(), 'monitor@example.com')
+    const { deps } = service().composition
+    await createRelay(deps, NO_LOOPS).run()
+    await createSequencer(deps).run()
+    for (const path of ['/.well-known/countersign-log', '/log/checkpoint'])
+      documented('get', path, 200, await browser.get(path))
+    documented('get', '/log/tile/{path}', 200, await browser.get('/log/tile/0/000.p/1'))
   })
 
   it('about sessions and the inbox', async () => {

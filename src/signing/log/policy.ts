@@ -6,7 +6,7 @@ export class PolicyError extends Error {
 }
 
 /** A log or a witness that is trusted. */
-export interface TrustedKey {
+interface TrustedKey {
   key: NoteKey
   url?: string
 }

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSequencer } from '../../../src/flow/audit/log.ts'
-import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { itAnswersAboutBatches } from '../../support/batch-answers.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { askFor, inChannel, newSpeaker, proofForLink } from '../../support/chat-speaker.ts'
@@ -294,12 +292,6 @@ describe('the answers of the service are those of the document', () => {
     const client = createHttpClient(service.url)
     for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json'])
       documented('get', path, 200, await client.get(path))
-    const { deps } = service.composition
-    await createRelay(deps, NO_LOOPS).run()
-    await createSequencer(deps).run()
-    for (const path of ['/.well-known/countersign-log', '/log/checkpoint'])
-      documented('get', path, 200, await client.get(path))
-    documented('get', '/log/tile/{path}', 200, await client.get('/log/tile/0/000.p/1'))
   })
 
   it('while somebody enrols with a passkey, signs in and out', async () => {
