@@ -15,7 +15,6 @@ const load = {
   export: () => frugally(() => import('./archive/export.ts')),
   import: () => frugally(() => import('./archive/import.ts')),
   restore: () => import('./restore.ts'),
-  log: () => import('./log.ts'),
   migrate: () => import('./migrate.ts'),
   monitor: () => import('./log-monitor.ts'),
   witness: () => import('./witness.ts'),
@@ -49,14 +48,14 @@ export function addStoreCommands(program: Command): void {
 
 function addLogCommands(log: Command): void {
   answers(log.command('status').description('how much of the audit trail is in the log'), async () =>
-    (await load.log()).runLogStatus(),
+    (await load.restore()).runLogStatus(),
   )
   answers<{ after?: string }>(
     log
       .command('renew')
       .description('after a restore: go on under a new name, from the last checkpoint that anybody has')
       .option('--after <file>', 'that checkpoint (default: the one in the store)'),
-    async (options) => (await load.log()).runRenewLog(options),
+    async (options) => (await load.restore()).runRenewLog(options),
   )
 }
 
