@@ -50,11 +50,8 @@ const toolkit = (folder) => ({
   minShareCount: 2,
 })
 
-/** Parts of hosted pages that, together with the code that shows them, would be too much for one file. */
-const APART = [
-  { name: 'audit-words', test: /dashboard[\\/]audit[\\/]audit-words/ },
-  { name: 'authenticator-app', test: /passkey[\\/]authenticator-app/ },
-]
+/** The words of a request's timeline: together with the code that shows it, they would be too much for one file. */
+const words = { name: 'audit-words', test: /dashboard[\\/]audit[\\/]audit-words/ }
 
 /**
  * The Vite configuration of the pages in `folder`, built to `dist/<folder>`. Nothing is inlined (no data: script, no
@@ -78,7 +75,7 @@ export function pageBuild(folder, publicDir = false, more = []) {
       reportCompressedSize: false,
       rolldownOptions: {
         output: {
-          codeSplitting: { groups: [toolkit(folder), ...(folder === 'dashboard' ? [] : APART)] },
+          codeSplitting: { groups: [toolkit(folder), ...(folder === 'dashboard' ? [] : [words])] },
         },
       },
     },

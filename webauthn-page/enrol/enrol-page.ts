@@ -16,7 +16,6 @@ import { emailField, type Field, nameField, readEmail } from '../kit/dom/form.ts
 import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
-import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
 import {
   completeLink,
   copyLink,
@@ -328,6 +327,7 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
   const work = async (): Promise<void> => {
     const who = person()
     if (who === undefined) return
+    const { backupCodes, totpSetup } = await import('../kit/passkey/authenticator-app.ts')
     const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
     const setup = totpSetup(secret, async (code) => {
       const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
