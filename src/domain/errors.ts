@@ -45,6 +45,10 @@ export const REFUSALS = {
   not_pending: [409, 'The request is no longer pending[; its status is {status}]. Nothing was changed.'],
   not_approved: [409, 'The request is not approved: its status is {status}. Do not proceed.'],
   no_receipt: [409, 'Nothing is signed: the status of the request is {status}.'],
+  before_log: [
+    409,
+    'This decision was made before the service had a log; take the receipt without a place in it (`log=none`).',
+  ],
   receipt_erased: [
     410,
     'The texts of this request were erased, so no bundle can prove them; `verify` still checks the receipt.',
@@ -242,6 +246,10 @@ export const REFUSALS = {
     503,
     'The store does not respond or accepts no writes right now; send the same again after {retry_after}.',
   ],
+  not_logged: [
+    503,
+    'The decision is not {status} yet; ask again in {retry_after}, or take the receipt without a place in the log (`log=none`).',
+  ],
   log_rolled_back: [
     503,
     'The service was restored from a copy, so its log may lack checkpoints that others hold, and signs nothing more until the operator begins a new one.',
@@ -317,6 +325,7 @@ function shown(name: string, value: unknown): string {
 export const PASSING = {
   unavailable: 2,
   storage_unavailable: 3,
+  not_logged: 2,
   chat_keys_unavailable: 3,
 } as const satisfies Partial<Record<RefusalCode, number>>
 

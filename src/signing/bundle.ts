@@ -117,16 +117,3 @@ export async function receiptOf(
     throw error
   }
 }
-
-/**
- * Returns the RFC 8785 text whose SHA-256 is the second half of a decision's leaf: of the receipt or, where several people had to
- * agree, of the list of their receipts, the closing one last. So the log commits to every vote, and none can be added later.
- */
-export function subjectText(receipts: readonly SignedReceipt[]): string {
-  const plain = receipts.map(({ canonical_payload, signature, public_key_id }) => ({
-    canonical_payload,
-    signature,
-    public_key_id,
-  }))
-  return canonicalize(plain.length === 1 ? plain[0] : plain)
-}

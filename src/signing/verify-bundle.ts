@@ -1,11 +1,12 @@
 import type { Bundle, BundledVote, LogPlace } from '../domain/bundle.ts'
 import { given } from '../domain/given.ts'
 import { fromBase64Url } from './base64.ts'
-import { readBundle, receiptOf, subjectText } from './bundle.ts'
+import { readBundle, receiptOf } from './bundle.ts'
 import { parseCanonical } from './canonical.ts'
 import { type Ed25519, signatureHolds } from './ed25519-web.ts'
 import type { VerificationKey } from './key-record.ts'
 import { parseCheckpointText, parseProof } from './log/checkpoint.ts'
+import { receiptSubject } from './log/leaves.ts'
 import { hashOnWeb, inclusionHolds, leafHash } from './log/merkle.ts'
 import { NoteError, parseNote, verifyNote } from './log/note.ts'
 import { quorumMet, type TrustPolicy } from './log/policy.ts'
@@ -262,7 +263,7 @@ export async function placeOf(bundle: Bundle, { record, proof }: LogPlace) {
   const tree = parseCheckpointText(note.text)
   const votes = [...(bundle.votes ?? []), bundle]
   const receipts = await Promise.all(votes.map((vote) => receiptOf(vote, sha256Hex)))
-  const subject = subjectText(receipts.flatMap((receipt) => receipt ?? []))
+  const subject = receiptSubject(receipts.flatMap((receipt) => receipt ?? []))
   const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(subject))))
   const leaf = await hashOnWeb(leafHash(entry))
   if (extra !== undefined || !(await hashOnWeb(inclusionHolds(leaf, index, tree, path))))

@@ -3,12 +3,12 @@ import type { Bundle } from '../../src/domain/bundle.ts'
 import { BUNDLE_FORMAT } from '../../src/domain/bundle.ts'
 import { buildIntent } from '../../src/domain/intent.ts'
 import { buildPayload, type ReceiptPayload, type SignedReceipt } from '../../src/domain/receipt.ts'
-import { subjectText } from '../../src/signing/bundle.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash, nonceOf } from '../../src/signing/commitment.ts'
 import { rawSign } from '../../src/signing/ed25519-node.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import { checkpointText, formatProof } from '../../src/signing/log/checkpoint.ts'
+import { receiptSubject } from '../../src/signing/log/leaves.ts'
 import {
   COSIGNATURE,
   cosignatureBytes,
@@ -143,7 +143,7 @@ async function placeOf(receipt: SignedReceipt, leaves: number, witnesses: number
   const record = randomBytes(32)
   const size = Math.max(leaves, 1)
   const index = Math.floor(size / 3)
-  const entry = Buffer.concat([record, sha256(subjectText([receipt]))])
+  const entry = Buffer.concat([record, sha256(receiptSubject([receipt]))])
   const path: Buffer[] = []
   let hash = sha256(Buffer.concat([Buffer.of(0), entry]))
   // RFC 9162 section 2.1.3.2, with random siblings.

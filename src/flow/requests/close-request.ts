@@ -54,7 +54,10 @@ export async function closingChange(
     ...given({ callback, kind: kindOf(request) }),
     ...given({ decided_after: isFromCopy(request, restore) ? restore.id : undefined }),
     events: [drawEvent(deps, type, decision.decided_at, decidedData(request, decision))],
-    audit: [votedEntry(deps, request, closing, actor), decidedEntry(deps, request, decision, actor)],
+    audit: [
+      votedEntry(deps, request, closing, actor),
+      decidedEntry(deps, request, decision, { actor, signed }),
+    ],
   }
 }
 
@@ -90,11 +93,12 @@ function votedEntry(deps: FlowDeps, request: ApprovalRequest, vote: Vote, actor:
 function decidedEntry(
   deps: FlowDeps,
   request: ApprovalRequest,
-  { decision, decided_at, receipt }: Decision,
-  actor: AuditActor,
+  { decision, decided_at }: Decision,
+  { actor, signed }: { actor: AuditActor; signed: readonly Vote[] },
 ): AuditEntry {
   const entry = auditEntry(deps, request, `approval.${decision}`, actor, decided_at)
-  return { ...entry, detail: { subject_sha256: sha256Hex(receiptSubject(receipt)) } }
+  const subject = receiptSubject(signed.flatMap(({ receipt }) => receipt ?? []))
+  return { ...entry, detail: { subject_sha256: sha256Hex(subject) } }
 }
 
 async function signVote(deps: FlowDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {

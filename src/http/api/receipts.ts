@@ -3,6 +3,7 @@ import { BUNDLE_FORMAT, BUNDLE_TYPE, type Bundle } from '../../domain/bundle.ts'
 import { NO_RECEIPT, withoutReceipt } from '../../domain/receipt.ts'
 import { cautionAfter } from '../../domain/restore.ts'
 import type { Verdict } from '../../domain/views.ts'
+import { waitQuery } from './approvals.ts'
 import { delegateField } from './decision.ts'
 import {
   type Answer,
@@ -20,9 +21,14 @@ import {
 import { idInPath, operations } from './shared/operation.ts'
 
 export const bundleQuery = z.object({
-  log: z.enum(['none'], { error: 'must be none' }).default('none').meta({
-    description: 'How far the decision must be in the log before the answer comes.',
-  }),
+  log: z
+    .enum(['none', 'logged', 'witnessed'], { error: 'must be none, logged or witnessed' })
+    .default('none')
+    .meta({
+      description:
+        'Waits until the decision is in a checkpoint of the log (`logged`), and until a witness has signed it, too (`witnessed`).',
+    }),
+  ...waitQuery.shape,
 })
 
 /** The signed payload, format 1 (interface, "Signed payload"). */
@@ -164,11 +170,14 @@ const bundleAnswer = z
     votes: z.array(z.strictObject(voteMembers)).optional().meta({
       description: 'The other signed votes, in the order in which they were cast; absent if there is none.',
     }),
+    log: z.strictObject({ record: base64url, proof: z.string() }).optional().meta({
+      description: 'The hash of the audit record, and the proof that it is in the log (C2SP tlog-proof).',
+    }),
   })
   .meta({ id: 'ReceiptBundle', description: 'Everything that proves one decision, as RFC 8785 JSON.' })
 
 /** Presents a bundle. Its members are texts that were signed, so nothing is changed. */
-export function presentBundle({ log: _, ...bundle }: Bundle): Answer<typeof bundleAnswer> {
+export function presentBundle(bundle: Bundle): Answer<typeof bundleAnswer> {
   return bundle
 }
 
@@ -243,7 +252,10 @@ export const receiptOperations = operations('Receipts', {
     access: { by: ['key'], scope: 'approval:read' },
     parameters: { path: idInPath('req', 'Request id.'), query: bundleQuery },
     answers: { '200': { schema: bundleAnswer, description: 'The bundle.', type: BUNDLE_TYPE } },
-    refusals: ['not_found', 'no_receipt', 'receipt_erased'],
+    refusals: [
+      ...(['not_found', 'no_receipt', 'receipt_erased', 'before_log', 'too_many_waits'] as const),
+      ...(['not_logged', 'log_rolled_back'] as const),
+    ],
   },
   'get /.well-known/jwks.json': {
     id: 'getKeySet',

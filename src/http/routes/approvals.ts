@@ -5,9 +5,9 @@ import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { readTraceparent } from '../../domain/trace-parent.ts'
+import { bundleReceipt } from '../../flow/audit/bundle-receipt.ts'
 import type { Caller } from '../../flow/keys/authenticate-caller.ts'
 import { giveToken } from '../../flow/requests/approval-token.ts'
-import { bundleReceipt } from '../../flow/requests/bundle-receipt.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
 import { createBatch, inPlace } from '../../flow/requests/create-batch.ts'
@@ -228,9 +228,16 @@ async function waitInSlot(
 
 /** The bytes are the bundle: verifiers accept no other spelling of it. */
 const showBundle: Endpoint<z.ZodString, WithId> = async (deps, request, response) => {
-  parseInput(bundleQuery, request.query)
-  const bundle = await bundleReceipt(deps, callerOf(response), request.params.id)
-  response.type(BUNDLE_TYPE).send(canonicalize(presentBundle(bundle)))
+  const { log, timeout } = parseInput(bundleQuery, request.query)
+  const caller = callerOf(response)
+  const giveBack = log === 'none' ? undefined : deps.waitSlots.take(caller.key)
+  try {
+    const wish = { log, ms: timeout * 1000, signal: clientGone(response) }
+    const bundle = await bundleReceipt(deps, caller, request.params.id, wish)
+    if (bundle !== undefined) response.type(BUNDLE_TYPE).send(canonicalize(presentBundle(bundle)))
+  } finally {
+    giveBack?.()
+  }
 }
 
 const remindOfApproval: Endpoint<typeof reminderAnswer, WithId> = async (deps, request, response) => {

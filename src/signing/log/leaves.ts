@@ -13,9 +13,17 @@ export function leafEntry(contentSha256: string, subjectSha256: string): Uint8Ar
   return Uint8Array.from({ length: 64 }, (_, at) => Number.parseInt(hex.slice(at * 2, at * 2 + 2), 16))
 }
 
-/** The text whose SHA-256 is the subject of a decision: its receipt, RFC 8785. */
-export function receiptSubject({ canonical_payload, signature, public_key_id }: SignedReceipt): string {
-  return canonicalize({ canonical_payload, signature, public_key_id })
+/**
+ * The text whose SHA-256 is the subject of a decision, RFC 8785: its receipt or, where several people had to agree, the list of their
+ * receipts, the closing one last. So the log commits to every vote, and none can be exchanged or added later.
+ */
+export function receiptSubject(receipts: readonly SignedReceipt[]): string {
+  const plain = receipts.map(({ canonical_payload, signature, public_key_id }) => ({
+    canonical_payload,
+    signature,
+    public_key_id,
+  }))
+  return canonicalize(plain.length === 1 ? plain[0] : plain)
 }
 
 /**

@@ -90,7 +90,9 @@ describe('the log of a service', () => {
     expect(await readLogState(deps)).toMatchObject({ origin, size, behind: 0, rolled_back: false })
 
     const receipt = (await deps.requests.find(id))?.decision?.receipt ?? expect.unreachable()
-    const subject = createHash('sha256').update(receiptSubject(receipt)).digest()
+    const subject = createHash('sha256')
+      .update(receiptSubject([receipt]))
+      .digest()
     const [decided] = await deps.trail.list({ type: 'approval.approved', limit: 1 })
     const leaf = hashOnNode(
       leafHash(Buffer.concat([Buffer.from(decided?.content_sha256 ?? '', 'hex'), subject])),

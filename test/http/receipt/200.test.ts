@@ -3,6 +3,7 @@ import type { Bundle } from '../../../src/domain/bundle.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import type { VerificationKey } from '../../../src/signing/key-record.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
+import { parsePolicy, type TrustPolicy } from '../../../src/signing/log/policy.ts'
 import { type BundleOptions, verifyBundle } from '../../../src/signing/verify-bundle.ts'
 import { approve, decideBatch, nameApprovers } from '../../support/batches.ts'
 import { alter, decidedId, lapse, newCaller, send } from '../../support/caller.ts'
@@ -15,14 +16,14 @@ let setting: LiveSetting
 let keys: VerificationKey[]
 
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ work: true })
   setting = await setUpOwner(service)
   keys = parseJwks((await send(service, '/.well-known/jwks.json')).body)
 })
 afterAll(() => service.close())
 
-async function bundleOf(id: string, key = setting.key): Promise<string> {
-  const response = await callWithKey(service, key, `/${id}/receipt`)
+async function bundleOf(id: string, key = setting.key, query = ''): Promise<string> {
+  const response = await callWithKey(service, key, `/${id}/receipt${query}`)
   expect([response.status, response.headers.get('content-type')]).toEqual([
     200,
     'application/vnd.countersign.receipt+json; charset=utf-8',
@@ -31,8 +32,8 @@ async function bundleOf(id: string, key = setting.key): Promise<string> {
 }
 
 /** Verifies a bundle, and says which checks were passed. */
-async function judged(text: string, options: BundleOptions = {}) {
-  const { verdict, checks, votes, message } = await verifyBundle(text, { keys }, options)
+async function judged(text: string, options: BundleOptions = {}, policy?: TrustPolicy) {
+  const { verdict, checks, votes, message } = await verifyBundle(text, { keys, policy }, options)
   const passed = checks.filter(({ outcome }) => outcome === 'passed').map(({ check }) => check)
   return { verdict, message, passed, proofs: votes.map(({ proof }) => proof) }
 }
@@ -122,6 +123,63 @@ describe('GET /api/v1/approvals/:id/receipt', () => {
       verdict: 'bad',
       message: 'The passkey signed something other than this intent.',
     })
+  })
+})
+
+describe('with its place in the log', () => {
+  const trust = async () => {
+    const { vkey } = (await send(service, '/.well-known/countersign-log')).body
+    return parsePolicy(`log ${vkey}\nquorum none\n`)
+  }
+
+  it('waits until the decision, with all its votes, is in a checkpoint', async () => {
+    const id = await ask(setting)
+    await decideByPasskey(setting, id, 'approved')
+    const logged = [...PASSKEY, 'inclusion', 'checkpoint', 'witnesses']
+    const text = await bundleOf(id, setting.key, '?log=logged')
+    expect(await judged(text, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
+
+    const owner = await enrolWithPasskey(service, 'one@example.com')
+    const second = await enrolWithPasskey(service, 'two@example.com')
+    await nameApprovers(service, owner.userId, { approvers: [owner.userId, second.userId], quorum: 2 })
+    const key = await keyOf(service, owner.userId)
+    const both = await ask({ service, key })
+    for (const who of [owner, second]) await decideByPasskey({ service, owner: who }, both, 'approved')
+    const several: Bundle = JSON.parse(await bundleOf(both, key, '?log=logged&timeout=20'))
+    expect(await judged(canonicalize(several), {}, await trust())).toMatchObject({
+      verdict: 'good',
+      passed: logged,
+    })
+    const [vote] = several.votes ?? []
+    const { receipt, intent, passkey } = several
+    expect(
+      await judged(canonicalize({ ...several, ...vote, votes: [{ receipt, intent, passkey }] })),
+    ).toMatchObject({
+      verdict: 'bad',
+      message: 'The proof of the log does not hold: the decision is not in the tree of its checkpoint.',
+    })
+  })
+
+  it('503 when the time is over; 409 for a decision from before the log', async () => {
+    const id = await ask(setting)
+    await decideByPasskey(setting, id, 'approved')
+    const late = await callWithKey(service, setting.key, `/${id}/receipt?log=witnessed&timeout=1`)
+    expect([late.status, late.headers.get('retry-after'), await late.json()]).toEqual([
+      503,
+      '2',
+      {
+        error: 'not_logged',
+        status: 'witnessed',
+        retry_after: 2,
+        message:
+          'The decision is not witnessed yet; ask again in 2 seconds, or take the receipt without a place in the log (`log=none`).',
+      },
+    ])
+    const records = service.composition.connection.collection('audit_log')
+    const $unset = { 'entry.detail.subject_sha256': 1 as const }
+    await records.updateOne({ 'entry.subject': id, 'entry.type': 'approval.approved' }, { $unset })
+    const old = await callWithKey(service, setting.key, `/${id}/receipt?log=logged`)
+    expect([old.status, Object(await old.json()).error]).toEqual([409, 'before_log'])
   })
 })
 

@@ -36,6 +36,7 @@ const DETAILS: Partial<Record<RefusalCode, RefusalDetails>> = {
   not_pending: { status: 'expired' },
   not_approved: { status: 'pending' },
   mismatch: { field: 'context' },
+  not_logged: { status: 'logged' },
   channel_unreachable: { reason: 'not_in_channel' },
   batch_changed: { ids: ['req_7h3k9m2p5q8r1s4t6v0w2x5y8z'] },
   wrong_matching_code: {
