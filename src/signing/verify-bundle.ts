@@ -228,19 +228,17 @@ async function provenPlace(
     done.set('inclusion', 'passed')
     const place = { origin, index, size, witnesses: [] }
     if (policy === undefined) return { place }
-    const log = policy.logs.find(({ key }) => key.name === origin)
-    if (log === undefined) {
+    // A log whose key was rotated has several under its name.
+    const logs = policy.logs.flatMap(({ key }) => (key.name === origin ? key : []))
+    if (logs.length === 0) {
       done.set('checkpoint', 'unmet')
       return { place, unmet: 'The policy does not trust the log that the proof is from.' }
     }
-    const signed = await verifyNote(
-      note,
-      [log, ...policy.witnesses.values()].map(({ key }) => key),
-      ed25519,
-    )
-    if (!signed.some(({ key }) => key === log.key)) throw new NoteError('the log did not sign it')
+    const known = [...logs, ...[...policy.witnesses.values()].map(({ key }) => key)]
+    const signed = await verifyNote(note, known, ed25519)
+    const cosigned = signed.filter(({ key }) => !logs.includes(key))
+    if (cosigned.length === signed.length) throw new NoteError('the log did not sign it')
     done.set('checkpoint', 'passed')
-    const cosigned = signed.filter(({ key }) => key !== log.key)
     const met = quorumMet(
       policy,
       cosigned.map(({ key }) => key),

@@ -216,17 +216,18 @@ class _Run:
             self.done["inclusion"] = "passed"
             if policy is None:
                 return (), None
-            found = [key for key in policy.logs if key.name == origin]
-            if not found:
+            # A log whose key was rotated has several under its name.
+            logs = [key for key in policy.logs if key.name == origin]
+            if not logs:
                 self.done["checkpoint"] = "unmet"
                 return (), "The policy does not trust the log that the proof is from."
-            signed = verify_note(note, [found[0], *policy.witnesses.values()])
-            if found[0] not in signed:
+            signed = verify_note(note, [*logs, *policy.witnesses.values()])
+            if not any(key in logs for key in signed):
                 raise NoteError("the log did not sign it")
             self.done["checkpoint"] = "passed"
             met = policy.met(signed)
             self.done["witnesses"] = "passed" if met else "unmet"
-            names = tuple(key.name for key in signed if key != found[0])
+            names = tuple(key.name for key in signed if key not in logs)
             return names, None if met else "Fewer witnesses have seen the log than the policy asks for."
         except NoteError as error:
             check = "checkpoint" if "inclusion" in self.done else "inclusion"
