@@ -3,10 +3,11 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
-import { receiptOf, subjectText } from '../../src/signing/bundle.ts'
+import { receiptOf } from '../../src/signing/bundle.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { sha256Hex } from '../../src/signing/digest.ts'
 import { publicKeyOf, rawSign } from '../../src/signing/ed25519-node.ts'
+import { receiptSubject } from '../../src/signing/log/leaves.ts'
 import {
   COSIGNATURE,
   cosignatureBytes,
@@ -116,7 +117,7 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
   const { bundle } = await makeBundle({ leaves: 0 })
   const record = toBase64Url(new Uint8Array(32).fill(5))
   const receipt = await receiptOf(bundle, async (text) => sha256Hex(text))
-  const subject = sha256Hex(subjectText(receipt === undefined ? [] : [receipt]))
+  const subject = sha256Hex(receiptSubject(receipt === undefined ? [] : [receipt]))
   const entry = Buffer.concat([fromBase64Url(record), Buffer.from(subject, 'hex')])
   const origin = 'log.example.com/r'
   const log = await smallLog(origin, undefined, new Map([[7, entry]]))
