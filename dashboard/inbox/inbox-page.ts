@@ -31,16 +31,10 @@ export function openInbox(): OpenPage {
 
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
 async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<PageView> {
-  const { user, account, invitations, done, signal } = context
+  const { user, account, signal } = context
   // A person who came to decide for another's account has not come to set up their own.
   const owns = isOwned(account)
-  const [[pending, consents], guide, asks] = await Promise.all([
-    asked,
-    owns ? firstRun(user.id) : undefined,
-    // Few people ever have one.
-    invitations.length > 0 &&
-      import('./invitations.ts').then((found) => found.invitationsSection(invitations, done)),
-  ])
+  const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
   // What stands below the list loads late; the page is complete without it.
   const below = import('./next-steps.ts')
     .then((found) => new found.BelowInbox(context))
@@ -60,7 +54,6 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     el('h1', {}, 'Inbox'),
     // Sections with waiting items come first; empty ones go last, so that a late arrival moves nothing that may be pressed.
     ...(consents.length > 0 ? [asking] : []),
-    asks,
     ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
     ...(consents.length > 0 ? [] : [asking]),
   )

@@ -17,8 +17,19 @@ const MEANINGS = {
   auditor: 'you would see its requests and its audit log, and decide nothing',
 }
 
+/** Tells below the page's heading what owners offer this person: on every page what must be seen within a day, the rest in the inbox. */
+export function tellOffers(
+  { invitations, recovery }: { invitations: readonly AccountInvitation[]; recovery?: Recovery | undefined },
+  done: Done,
+  head: Element | undefined,
+): void {
+  const inInbox = head?.matches('.inbox > *') === true
+  if (inInbox && invitations.length > 0) head.after(invitationsSection(invitations, done))
+  if (recovery !== undefined) head?.after(recoveryNotice(recovery, done))
+}
+
 /** The accounts that asked this person to join. */
-export function invitationsSection(invitations: readonly AccountInvitation[], done: Done): HTMLElement {
+function invitationsSection(invitations: readonly AccountInvitation[], done: Done): HTMLElement {
   const part = section(
     'Invitations',
     'Owners of these accounts ask you to join. To accept, open the link that the owner gave you: it proves that you are the person they invited.',

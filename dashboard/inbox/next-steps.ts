@@ -13,6 +13,9 @@ import { refusingPolicy } from '../settings/policy-warnings.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 
+// In this file for its size: each one more that may load has a name in the first.
+export { tellOffers } from './invitations.ts'
+
 type Steps = Answer<typeof nextStepsAnswer>
 const stepsShape = answer<Steps>()
 

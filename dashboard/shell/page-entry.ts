@@ -1,6 +1,6 @@
 import type { DashboardPath } from '../../src/domain/pages.ts'
 import type { User } from '../../webauthn-page/kit/api/contract.ts'
-import type { AccountInvitation, AccountView } from './account-view.ts'
+import type { AccountView } from './account-view.ts'
 
 /** The view that a page builds for an address; the router shows it. */
 export interface PageView {
@@ -33,8 +33,6 @@ export interface PageContext extends Visit {
   account: AccountView
   /** All accounts this person may look at, never empty. */
   accounts: readonly AccountView[]
-  /** Accounts this person is asked to join. */
-  invitations: readonly AccountInvitation[]
   /** Returns the `path` of a GET that takes `?account=`, for the account that the page shows. */
   ofAccount(path: string): string
   /** Returns the address of another page of the dashboard for the same account. */

@@ -131,10 +131,9 @@ export class Router {
     if (!isOpenTo(found.entry.path, member.account.role))
       return closedView(member.account, ownAddress(session))
     const view = await open.private(member)
-    // On every page: it must be seen within a day.
-    const { recovery } = session
-    const told = recovery && (await import('../inbox/invitations.ts')).recoveryNotice(recovery, visit.done)
-    headOf(view.scene)?.after(told ?? '')
+    // Few people ever have either.
+    if (session.recovery ?? session.invitations[0])
+      (await import('../inbox/next-steps.ts')).tellOffers(session, visit.done, headOf(view.scene))
     return view
   }
 
@@ -169,8 +168,8 @@ export class Router {
 }
 
 /** The part of the context that only pages for signed-in people get. */
-function membership({ user, accounts, invitations }: Session, account: AccountView) {
-  return { user, account, accounts, invitations, ...waysOf(account, accounts) }
+function membership({ user, accounts }: Session, account: AccountView) {
+  return { user, account, accounts, ...waysOf(account, accounts) }
 }
 
 /** Removes the success notice at the next action: “Done” above a later failure would contradict it. */
