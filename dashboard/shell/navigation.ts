@@ -4,38 +4,36 @@ import { keepFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { accountsOf, type CurrentSession, type Role } from './account-view.ts'
 import { waysOf } from './addresses.ts'
 
-interface NavEntry {
-  path: string
-  nav: string
-  /** The roles, in the account that is shown, that may see the page and those below its path; without them, all may. */
-  roles?: readonly Role[]
-}
+const OWNER: readonly Role[] = ['owner']
 
-/** Every page of the navigation, in its order. */
-const ENTRIES: readonly NavEntry[] = [
-  { path: '/overview', nav: 'Overview', roles: ['owner', 'auditor'] },
-  { path: '/', nav: 'Inbox' },
-  { path: '/requests', nav: 'Requests' },
-  { path: '/keys', nav: 'API keys', roles: ['owner'] },
-  { path: '/integrations', nav: 'Integrations', roles: ['owner'] },
-  { path: '/members', nav: 'Members', roles: ['owner'] },
-  { path: '/settings', nav: 'Settings', roles: ['owner'] },
-  { path: '/audit', nav: 'Audit' },
-  { path: '/account', nav: 'Account' },
+/**
+ * Every page of the navigation, in its order, and the roles in the account that is shown that may see it and the pages below its
+ * path; without them, all may.
+ */
+const ENTRIES: readonly (readonly [path: string, name: string, roles?: readonly Role[]])[] = [
+  ['/overview', 'Overview', ['owner', 'auditor']],
+  ['/', 'Inbox'],
+  ['/requests', 'Requests'],
+  ['/keys', 'API keys', OWNER],
+  ['/integrations', 'Integrations', OWNER],
+  ['/members', 'Members', OWNER],
+  ['/settings', 'Settings', OWNER],
+  ['/audit', 'Audit'],
+  ['/account', 'Account'],
 ]
 
 /** Checks whether a person with this role in the account may open the page. */
 export function isOpenTo(path: string, role: Role): boolean {
-  const entry = ENTRIES.find((one) => path === one.path || isBelow(path, one.path))
-  return entry?.roles?.includes(role) !== false
+  const entry = ENTRIES.find(([one]) => path === one || isBelow(path, one))
+  return entry?.[2]?.includes(role) !== false
 }
 
 /** Fills the navigation bar; `current` is the path of the page that is shown. */
 export function showNavigation(role: Role, current: string, href: (path: string) => string): void {
   const bar = keepNavigation(true)
-  const items = ENTRIES.filter(({ path }) => isOpenTo(path, role)).map(({ path, nav }) => {
+  const items = ENTRIES.filter(([path]) => isOpenTo(path, role)).map(([path, name]) => {
     const here = path === current ? 'page' : isBelow(current, path) ? 'true' : undefined
-    return el('li', {}, link(href(path), nav, { 'aria-current': here }))
+    return el('li', {}, link(href(path), name, { 'aria-current': here }))
   })
   const list = el('ul', {}, ...items)
   bar?.replaceChildren(list)
