@@ -36,7 +36,7 @@ export function policyWarnings({ reachable, approvers, confirmed_only, quorum }:
         'warning',
         `New requests cannot be approved for now: they need ${quorum === 1 ? '1 approval' : `${quorum} approvals`}, and `,
         `${able.length} of the people named ${able.length === 1 ? 'has' : 'have'} a passkey or code that works. `,
-        'Unless a delegate decides, the others need a new sign-in link from the operator of the service.',
+        'Unless a delegate decides, the others need a new sign-in link: offer it under Members with “Lost a device”, or ask the operator of the service.',
       ),
     )
   if (gone.length > 0)
