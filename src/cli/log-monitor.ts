@@ -338,7 +338,8 @@ function logUrl(address: string): string {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(`${oneLine(address)} is no address; name a service, or the prefix of a log: https://…`)
   const { origin, pathname } = new URL(address)
-  return pathname === '/' ? `${origin}/log` : `${origin}${pathname.replace(/\/$/, '')}`
+  const path = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
+  return `${origin}${path || '/log'}`
 }
 
 const TIMEOUT_MS = 10_000

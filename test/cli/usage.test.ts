@@ -47,7 +47,7 @@ const WRONG: [string, string[], string][] = [
   [
     'an unknown purpose',
     ['signing-keys', 'rotate', '--purpose', 'x'],
-    '"x" is not a purpose; choose among decision, decision-sandbox, session, token.',
+    '"x" is not a purpose; choose among decision, decision-sandbox, session, token, log.',
   ],
   [
     'a time that is none',

@@ -95,10 +95,14 @@ describe('T63: every regular expression in src is linear', () => {
   })
 })
 
-/** Comparisons that are no secret's: public hashes, the hash of an address, a length, and two ciphertexts of our own store. */
+/**
+ * Comparisons that are no secret's: public hashes, the hash of an address, a length, types of signatures, a mark, and two ciphertexts
+ * of our own store.
+ */
 const HARMLESS = [
   /linkHash\(|contentHash\(|(?:expect\??|head)\.hash|GENESIS\.hash|found\.hash === hash/,
-  /actionHash\(|hashAction\(|context_sha256 === hash/,
+  /actionHash\(|hashAction\(|(?:context|intent)_sha256 === hash|sha256Hex\(name\) === hash/,
+  /!== LOG_SIGNATURE|=== COSIGNATURE|=== BY_TOKEN/,
   /device\.endpoint_hash === endpoint_hash/,
   /random\.length !== RAW_KEY_BYTES/,
   /totp_pending\?\.sealed_seed !== pending\.sealed_seed/,
