@@ -1,4 +1,6 @@
 import { visibleString } from '../../src/domain/text.ts'
+import type { accountAnswer } from '../../src/http/api/account.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import {
   type ChatIdentity,
   factorsShape,
@@ -8,6 +10,7 @@ import {
   type User,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
+import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { browserName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
@@ -29,8 +32,10 @@ import { loadPushDevices, pushSection } from './push.ts'
 import { endedShape, type SessionEntry, sessionsShape } from './session-shapes.ts'
 import { timesSection } from './times.ts'
 
+const madeShape = answer<Pick<Answer<typeof accountAnswer>, 'id'>>()
+
 /** `/account`: the things that belong to the person, not to an account: factors, chat, sessions, the delegate. */
-export async function accountPage({ user, accounts, done }: PageContext): Promise<PageView> {
+export async function accountPage({ user, accounts, done, go }: PageContext): Promise<PageView> {
   const [factors, chat, push, hearing, { data: sessions }, { data: candidates }] = await Promise.all([
     get('/me/factors', factorsShape),
     loadChat(),
@@ -59,6 +64,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
     profileSection(user, done),
     timesSection(),
     membershipsSection(accounts, done),
+    user.account_id === undefined && ownAccountSection(user, go),
   )
   return { title: 'Account', scene, wide: true }
 }
@@ -69,6 +75,35 @@ function membershipsSection(accounts: readonly AccountView[], done: Done): HTMLE
   if (joined.length === 0) return undefined
   const part = section('Accounts of others', 'Their owners invited you. You can leave at any time.')
   part.body.append(el('ul', { class: 'entries' }, ...joined.map((account) => row(part, account, done))))
+  return part.element
+}
+
+/** Lets an invited person make the account that they do not have. */
+function ownAccountSection({ name }: User, go: PageContext['go']): HTMLElement {
+  const part = section(
+    'An account of your own',
+    'With API keys, a policy and members of its own. You need none to decide in the accounts of others.',
+  )
+  const called = nameField('Name of the account', 'Such as your organisation.', {
+    name: 'account_name',
+    autocomplete: 'organization',
+    required: true,
+    value: name,
+  })
+  const create = async (): Promise<void> => {
+    const said = filled(called, 'Give the account a name.')
+    if (said === undefined) return
+    const { id } = await post('/account', { name: said }, madeShape)
+    await go(`/?account=${encodeURIComponent(id)}`, 'Your account is made.')
+  }
+  part.body.append(
+    form(
+      { class: 'stacked', 'aria-label': 'An account of your own' },
+      () => part.slot.attempt(create, { name: called }),
+      called.row,
+      buttonRow(submitButton('Create an account of my own')),
+    ),
+  )
   return part.element
 }
 

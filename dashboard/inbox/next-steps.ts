@@ -44,7 +44,7 @@ export class BelowInbox {
 
   /** Shows, each time the list of pending requests has become empty, what was decided lately. */
   listed(count: number): void {
-    const emptied = count === 0 && this.#before > 0
+    const emptied = count === 0 && this.#before > 0 && this.#context.account.role !== 'none'
     this.#before = count
     if (emptied) this.#reading = this.#readLately().catch(() => {})
   }
@@ -60,8 +60,9 @@ export class BelowInbox {
 
   /** Adds all that concerns the person. @param guided settles when the guide to the first receipt needs no room any more */
   async fill(scene: HTMLElement, guided: Promise<void> | undefined): Promise<void> {
-    scene.append(this.#place)
     const { account, href } = this.#context
+    if (account.role === 'none') return
+    scene.append(this.#place)
     const owns = isOwned(account)
     const phone = matchMedia('(hover: none) and (display-mode: browser)').matches
     const add = (...parts: Child[]): void => this.#place.append(...parts.map((part) => part || ''))

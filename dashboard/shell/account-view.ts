@@ -8,8 +8,8 @@ export type CurrentSession = Answer<typeof currentSessionAnswer>
 /** `GET /session`. */
 export const currentSessionShape = answer<CurrentSession>()
 
-/** An account that the person may look at. */
-export type AccountView = CurrentSession['accounts'][number]
+/** An account that the person may look at; `none` is the role of a person who is in no account. */
+export type AccountView = Omit<CurrentSession['accounts'][number], 'role'> & { role: Role }
 
 /** Checks whether the person owns the account and may change it. */
 export function isOwned({ own, role }: AccountView): boolean {
@@ -17,7 +17,7 @@ export function isOwned({ own, role }: AccountView): boolean {
 }
 
 /** The role of a person in an account, which sets what they may do. */
-export type Role = AccountView['role']
+export type Role = CurrentSession['accounts'][number]['role'] | 'none'
 
 /** An account whose owner asked this person to join. */
 export type AccountInvitation = CurrentSession['invitations'][number]
@@ -25,13 +25,13 @@ export type AccountInvitation = CurrentSession['invitations'][number]
 /** An owner's offer to set up this person's sign-in anew. */
 export type Recovery = NonNullable<CurrentSession['recovery']>
 
-/** The accounts of a session, in the order of the service: the first opens first. If it names none, the person's own. */
+/** The accounts of a session, in the order of the service: the first opens first. If it names none, one that stands for that. */
 export function accountsOf(
   user: User,
   [first, ...others]: readonly AccountView[],
 ): [AccountView, ...AccountView[]] {
   if (first !== undefined) return [first, ...others]
-  return [{ id: user.account_id, name: user.name, role: 'owner', own: true }]
+  return [{ id: '', name: user.name, role: 'none', own: true }]
 }
 
 /** The roles that an owner can give, each with its name and meaning. */
@@ -44,9 +44,7 @@ export const ROLES = [
   ],
 ] as const
 
-type MemberRole = (typeof ROLES)[number][0]
-
 /** The name of a role for people. */
-export function roleName(role: 'owner' | MemberRole): string {
+export function roleName(role: Role): string {
   return ROLES.find(([value]) => value === role)?.[1] ?? 'Owner'
 }

@@ -5,6 +5,8 @@ import { accountsOf, type CurrentSession, type Role } from './account-view.ts'
 import { waysOf } from './addresses.ts'
 
 const OWNER: readonly Role[] = ['owner']
+/** All but `none`: whom an owner removed, or who declined. */
+const IN_ACCOUNT: readonly Role[] = ['owner', 'approver', 'auditor']
 
 /**
  * Every page of the navigation, in its order, and the roles in the account that is shown that may see it and the pages below its
@@ -13,12 +15,12 @@ const OWNER: readonly Role[] = ['owner']
 const ENTRIES: readonly (readonly [path: string, name: string, roles?: readonly Role[]])[] = [
   ['/overview', 'Overview', ['owner', 'auditor']],
   ['/', 'Inbox'],
-  ['/requests', 'Requests'],
+  ['/requests', 'Requests', IN_ACCOUNT],
   ['/keys', 'API keys', OWNER],
   ['/integrations', 'Integrations', OWNER],
   ['/members', 'Members', OWNER],
   ['/settings', 'Settings', OWNER],
-  ['/audit', 'Audit'],
+  ['/audit', 'Audit', IN_ACCOUNT],
   ['/account', 'Account'],
 ]
 

@@ -5,7 +5,7 @@ import { createApiKey, revokeApiKey } from '../flow/keys/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
 import type { PublicKeyRecord, SigningKey } from '../signing/key-record.ts'
 import { CliError, type CommandResult, inWords, oneOf, table, usageError } from './terminal.ts'
-import { checkName, findPerson, withService } from './with-service.ts'
+import { checkName, findPerson, noAccountWords, withService } from './with-service.ts'
 
 export interface CreateKeyOptions {
   owner: string
@@ -21,6 +21,7 @@ export function runCreateKey(options: CreateKeyOptions): Promise<CommandResult> 
   const scopes = options.scopes === undefined ? {} : { scopes: readScopes(options.scopes) }
   return withService(async (deps) => {
     const owner = await findPerson(deps, options.owner)
+    if (owner.no_account) throw new CliError('no_own_account', noAccountWords(owner.email))
     const { sandbox = false, sourceControl: source_control = false } = options
     const wanted = { accountId: owner.account_id, name, sandbox, source_control, ...scopes }
     const { raw_key, key } = await createApiKey(deps, wanted, { kind: 'cli' })

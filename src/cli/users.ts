@@ -14,7 +14,7 @@ import {
 import { setQuota, setRetention } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
 import { CliError, type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
-import { checkEmail, checkName, withService } from './with-service.ts'
+import { checkEmail, checkName, noAccountWords, withService } from './with-service.ts'
 
 export interface InviteOptions {
   name?: string
@@ -38,7 +38,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
       ? renewInvitation(deps, { email }, { kind: 'cli' })
       : inviteUser(deps, { email, ...name, ...own }, { kind: 'cli' })
     const { user, link } = await asked.catch(whyNotInvited(email))
-    const done = `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`
+    const done = `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}${user.no_account ? '' : `, account ${user.account_id}`}).`
     // Enrolling replaces all factors of a person whom the operator never vouched for, so none of them is kept.
     const kept = isVouchedFor(user) ? namesOfFactors(counting(user)) : []
     const warning =
@@ -48,7 +48,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
     return {
       value: {
         user_id: user.id,
-        account_id: user.account_id,
+        account_id: ownAccountOf(user),
         ...presentLink(link),
         factors_kept: options.renew ? kept : undefined,
         new_store: made,
@@ -103,8 +103,15 @@ export function namesOfFactors({ passkeys, totp }: Pick<User, 'passkeys' | 'totp
 }
 
 export function unknownPerson(email: string) {
-  const message = `No user has the address ${email}; see: countersign user list`
-  return inWords({ not_found: ['user_not_found', message] })
+  return inWords({ not_found: unknownUser(email) })
+}
+
+function unknownUser(email: string): [code: string, message: string] {
+  return ['user_not_found', `No user has the address ${email}; see: countersign user list`]
+}
+
+function withoutAccount(email: string) {
+  return inWords({ not_found: unknownUser(email), no_own_account: ['no_own_account', noAccountWords(email)] })
 }
 
 function whyNotInvited(email: string) {
@@ -210,7 +217,7 @@ export function runSetQuota(address: string, requests: string): Promise<CommandR
     throw usageError(`${JSON.stringify(requests)} is not a number; give one from 0 (no limit) to 999999999.`)
   return withService(async (deps) => {
     const wanted = setQuota(deps, email, Number(requests), { kind: 'cli' })
-    const { id, monthly_quota } = await wanted.catch(unknownPerson(email))
+    const { id, monthly_quota } = await wanted.catch(withoutAccount(email))
     const most =
       monthly_quota === 0
         ? 'any number of requests'
@@ -231,7 +238,7 @@ export function runSetRetention(address: string, days: string): Promise<CommandR
     )
   return withService(async (deps) => {
     const wanted = setRetention(deps, email, Number(days), { kind: 'cli' })
-    const { id, retention_days = 0 } = await wanted.catch(unknownPerson(email))
+    const { id, retention_days = 0 } = await wanted.catch(withoutAccount(email))
     const when =
       retention_days === 0
         ? 'when the service does (RETENTION_DAYS)'
@@ -271,7 +278,13 @@ async function rolesOf(deps: Pick<FlowDeps, 'accounts'>, user: User): Promise<Pe
   const joined = found.flatMap(({ id, members }) =>
     members.filter(({ user_id }) => user_id === user.id).map(({ role, state }) => ({ id, role, state })),
   )
-  return [{ id: user.account_id, role: 'owner', state: 'active' }, ...joined]
+  const own = ownAccountOf(user)
+  return own === null ? joined : [{ id: own, role: 'owner', state: 'active' }, ...joined]
+}
+
+/** Returns the id of the person's own account; null while an invited person has made none. */
+function ownAccountOf({ account_id, no_account }: User): string | null {
+  return no_account ? null : account_id
 }
 
 /** Returns the fields that the operator may see: never hashes, seeds or keys. */
@@ -280,7 +293,7 @@ function presentPerson({ user, accounts }: Person) {
     id: user.id,
     email: user.email,
     name: user.name,
-    account_id: user.account_id,
+    account_id: ownAccountOf(user),
     approver: user.approver,
     ...factorsOf(user),
     confirmed: isVouchedFor(user),

@@ -85,6 +85,11 @@ export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string)
   return user
 }
 
+/** Says that an invited person has made no account, to which something of an account could be done. */
+export function noAccountWords(email: string): string {
+  return `${email} has no account of their own: they were invited into another. They make one on the dashboard, under Account.`
+}
+
 /** Returns the ids of the accounts that a list is about: the one of this person, or all. @throws CliError */
 export async function accountsOf(
   deps: Pick<FlowDeps, 'users'>,

@@ -204,6 +204,11 @@ export const REFUSALS = {
   ],
   wrong_matching_code: [403, 'This is not the matching code of this request. {detail}'],
   // keys
+  no_own_account: [
+    409,
+    'You have no account of your own yet; make one under Account first (`POST /api/v1/account`).',
+  ],
+  own_account_exists: [409, 'You have an account of your own already.'],
   key_limit: [409, 'The account has reached the limit of 100 API keys; revoke one first.'],
   // webhooks
   webhook_limit: [409, 'The account has reached the limit of 20 webhooks; delete one first.'],

@@ -52,8 +52,10 @@ export interface User {
   /** Lower-cased, NFC; unique. */
   email: string
   name: string
-  /** The account this person owns. */
+  /** The account this person owns, or, with `no_account`, would own: their own entries of the trail carry it from the beginning. */
   account_id: string
+  /** Set for invited people until they make an account of their own; the account itself is stored before it is removed. */
+  no_account?: true
   /** The account that invited the person as a member; the dashboard opens with it. */
   home_account_id?: string
   /** The account whose owner's invitation created this user: only that account's links may give them their first factor. */

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
 import { busyOverview, peopleArea, sampleMember } from '../support/page-people-answers.ts'
+import { SAMPLE_USER } from '../support/page-samples.ts'
 import { lookAtScenes } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -148,7 +149,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
         prepare: () => {
           const state = suite.server().state
           state.accounts = [
-            { id: state.user.account_id, name: 'Ana Pereira', role: 'owner', own: true },
+            { id: SAMPLE_USER.account_id, name: 'Ana Pereira', role: 'owner', own: true },
             { id: 'acc_2', name: LONG, role: 'auditor', own: false },
           ]
           state.user = {
@@ -343,7 +344,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
   it('ends the other sessions and a delegation, and leaves an account only when that was asked', async () => {
     const { state } = suite.server()
     state.accounts = [
-      { id: state.user.account_id, name: 'Ana Pereira', role: 'owner', own: true },
+      { id: SAMPLE_USER.account_id, name: 'Ana Pereira', role: 'owner', own: true },
       { id: 'acc_2', name: 'Bo Lind', role: 'auditor', own: false },
     ]
     const times = { starts_at: '2026-11-21T08:00:00.000Z', ends_at: '2026-11-28T08:00:00.000Z' }

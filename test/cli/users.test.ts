@@ -201,11 +201,15 @@ describe('countersign user', () => {
         { id: known.json().account_id, role: 'owner', state: 'active' },
         { id: account_id, role: 'approver', state: 'invited' },
       ],
-      [
-        { id: data[2].account_id, role: 'owner', state: 'active' },
-        { id: account_id, role: 'auditor', state: 'invited' },
-      ],
+      [{ id: account_id, role: 'auditor', state: 'invited' }],
     ])
+    expect(data[2].account_id).toBeNull()
+    // Until that person makes an account of their own, there is none to make a key for.
+    const key = ['key', 'create', '--owner', 'new@example.com', '--name', 'x']
+    for (const command of [key, ['user', 'quota', 'new@example.com', '5']]) {
+      const run = await cli([...command, '--json'], { env })
+      expect([run.code, run.error().error]).toEqual([1, 'no_own_account'])
+    }
   })
 
   it('invites again whoever has enrolled no factor, by a new link that gives one and ends the lost one', async () => {
@@ -219,7 +223,7 @@ describe('countersign user', () => {
     await expect(enrolByLink(service, lost.enroll_url)).rejects.toThrow('enrollment_invalid')
     const ann = await enrolByLink(service, again.enroll_url)
     const { accounts } = (await ann.browser.get('/api/v1/session')).body
-    expect(accounts).toMatchObject([{ id: account_id, role: 'auditor' }, { role: 'owner' }])
+    expect(accounts).toMatchObject([{ id: account_id, role: 'auditor' }])
     const member = await invite('approver')
     expect([member.code, member.error()]).toEqual([
       1,

@@ -44,6 +44,11 @@ export async function newMember(
   return enrolByLink(service, link.url)
 }
 
+/** Makes the account of their own that an invited person does not have. */
+export async function makeAccount({ browser }: Pick<EnrolledPerson, 'browser'>): Promise<void> {
+  expectStatus(await browser.post('/api/v1/account', { name: 'Own' }), 201)
+}
+
 /** Somebody with a passkey, and the id of the account of their own. */
 export async function newOwner(
   service: TestService,

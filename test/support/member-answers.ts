@@ -45,6 +45,11 @@ export function itAnswersAboutMembers(service: () => TestService): void {
     const refuse = '/api/v1/me/recovery/refuse'
     documented('post', refuse, 200, await person.browser.post(refuse, {}))
     refused('post', recovery, 409, await browser.post(`${one}/recovery`, {}), 'recovery_declined')
+    const account = '/api/v1/account'
+    const keys = `${account}/api-keys`
+    refused('post', keys, 409, await person.browser.post(keys, { name: 'x' }), 'no_own_account')
+    documented('post', account, 201, await person.browser.post(account, { name: 'Own' }))
+    refused('post', account, 409, await person.browser.post(account, { name: 'Own' }), 'own_account_exists')
     const change = { role: 'auditor', proof: await prove('member.change', member.user_id) }
     documented('patch', `${MEMBERS}/{id}`, 200, await browser.patch(one, change))
     const end = { proof: await prove('member.change', member.user_id) }

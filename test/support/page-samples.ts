@@ -3,7 +3,7 @@ import type { Key } from '../../dashboard/keys/key-shapes.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { Factors, PendingRequest, Review, User } from '../../webauthn-page/kit/api/contract.ts'
 
-export const SAMPLE_USER: User = {
+export const SAMPLE_USER: User & { account_id: string } = {
   id: 'usr_3V9K2M7Q4R8S1T6W5X0YZABCDE',
   email: 'ana@example.com',
   name: 'Ana Pereira',

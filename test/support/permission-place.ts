@@ -1,6 +1,6 @@
 import { send } from './caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from './enrolled.ts'
-import { inviteMember, newMember, newOwner } from './invited.ts'
+import { inviteMember, makeAccount, newMember, newOwner } from './invited.ts'
 import { ask, decideByPasskey } from './live.ts'
 import { addKey } from './people.ts'
 import { freePort, startService, type TestService } from './service.ts'
@@ -49,6 +49,7 @@ export async function buildPlace(): Promise<Place> {
   const named = await newMember(service, owner, 'named@example.com')
   const other = await newMember(service, owner, 'other@example.com')
   const auditor = await newMember(service, owner, 'auditor@example.com', 'auditor')
+  for (const person of [named, other, auditor]) await makeAccount(person)
   const stranger = await enrolWithPasskey(service, 'stranger@example.com')
   const { member } = await inviteMember(service, owner, 'invited@example.com')
   const proof = await passkeyProof(owner, service, 'policy.change')

@@ -122,10 +122,15 @@ async function* walkAudit(
   const { type, from, to } = query
   const wanted = auditTest(named)
   const size = seesAll && wanted === undefined && manyOf === undefined ? limit : LOOK
+  // Who has no account of their own would else not see their own entries anywhere.
+  const places = !seesAll && person.no_account ? [account.id, person.account_id] : [account.id]
+  const newestFirst = (a: AuditRecord, b: AuditRecord): number =>
+    (isByTime(query) ? Number(b.entry?.at) - Number(a.entry?.at) : 0) || b.seq - a.seq
   let before = query.before
   for (;;) {
-    const place = { account_id: account.id, ...given({ before }), limit: size }
-    const found = await deps.trail.list({ ...given({ type, subject, from, to }), ...place })
+    const listed = { ...given({ type, subject, from, to, before }), limit: size }
+    const lists = await Promise.all(places.map((account_id) => deps.trail.list({ ...listed, account_id })))
+    const found = lists.flat().sort(newestFirst).slice(0, size)
     const legible = seesAll ? found : found.map((record) => withoutPlace(record, person))
     const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
     const ofKeys = manyOf === undefined ? asked : await ofRequestsBy(deps, manyOf, asked)

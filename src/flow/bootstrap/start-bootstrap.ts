@@ -39,7 +39,7 @@ export async function startBootstrap(
   input: BootstrapInput,
 ): Promise<{ bootstrap_id: string; bootstrap: Bootstrap }> {
   const found = await deps.users.findByEmail(input.email)
-  const owner = found !== undefined && isVouchedFor(found) ? found : undefined
+  const owner = found !== undefined && isVouchedFor(found) && !found.no_account ? found : undefined
   const bootstrap_id = `boot_${toBase64Url(deps.random.bytes(32))}`
   const bootstrap = build(deps, input, bootstrap_id, owner?.account_id)
   await deps.bootstraps.insert(bootstrap)

@@ -104,6 +104,11 @@ export const notices = {
     ),
   channelsFull: () =>
     refused('Too many channels', 'Your account has 5 channels already. Remove one under Integrations first.'),
+  noAccount: () =>
+    refused(
+      'No account of your own',
+      'You were invited into the account of another owner, who alone adds channels to it.',
+    ),
   notServed: () =>
     refused(
       'Not connected',

@@ -39,6 +39,7 @@ export async function askForBrowser(deps: FlowDeps, speaker: ChatSpeaker, person
 export async function askForChannel(deps: FlowDeps, speaker: ChatSpeaker, person: User): Promise<ChatAnswer> {
   const { channel, identity } = speaker
   if (channel === undefined) return notices.notInChannel(identity.platform)
+  if (person.no_account) return notices.noAccount()
   if (!(await isServed(deps, channel, person))) return notices.notServed()
   const account = await deps.accounts.find(person.account_id)
   if (hasChannel(account, channel)) return notices.channelKnown()

@@ -5,7 +5,7 @@ import { cardSubjectOf, ERASED } from '../../domain/request.ts'
 import { tombstoneAddress, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { resetFound } from '../joining/invite-user.ts'
-import { removeFromAccounts } from '../joining/members.ts'
+import { removeFromAccounts, unlessGone } from '../joining/members.ts'
 import { emptyAccount } from '../joining/take-over.ts'
 import { changeFresh, drawUserHandle, personAudit } from '../people/person.ts'
 import { createRelay, NO_LOOPS } from '../relay/relay.ts'
@@ -135,8 +135,10 @@ async function takeAway(deps: FlowDeps, found: User, actor: AuditActor): Promise
   )
   if (user.erased_at === undefined) await resetFound(deps, user, actor)
   await removeFromAccounts(deps, found, actor)
-  await changeFresh(deps.accounts, account_id, ({ name }) =>
-    name === ERASED ? undefined : { fields: { name: ERASED }, audit: [] },
+  await unlessGone(
+    changeFresh(deps.accounts, account_id, ({ name }) =>
+      name === ERASED ? undefined : { fields: { name: ERASED }, audit: [] },
+    ),
   )
   return changeFresh(deps.users, id, ({ name }) =>
     name === ERASED ? undefined : { fields: { name: ERASED }, audit: [] },

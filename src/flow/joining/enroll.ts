@@ -348,6 +348,7 @@ async function insertOwner(
   const { fields, audit } = await plan(user)
   const {
     totp,
+    no_account: _a,
     totp_pending: _p,
     delegate: _d,
     invited_by_account: _i,

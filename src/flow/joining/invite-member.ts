@@ -119,11 +119,12 @@ async function findOrMake(
   const known = await deps.users.findByEmail(who.email)
   if (known !== undefined) return known
   const made = kind === 'owner' ? { invited_by_account: accountId } : {}
-  const { user, account } = newPerson(deps, { ...who, home_account_id: accountId, ...made })
-  // This entry is for the new person's own account, which must not learn the inviter's network address.
+  // They own nothing until they make an account themselves.
+  const { user } = newPerson(deps, { ...who, home_account_id: accountId, ...made })
+  // This entry is for the new person, who must not learn the inviter's network address.
   const inviter = actor.kind === 'user' ? { kind: actor.kind, id: actor.id } : actor
-  const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor: inviter })] }
-  await deps.accounts.insert(account)
+  const audit = [personAudit(deps, 'user.invited', user, { actor: inviter })]
+  const invited: User = { ...user, no_account: true, audit }
   try {
     await deps.users.insert(invited)
     return invited

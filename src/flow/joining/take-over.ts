@@ -53,7 +53,8 @@ export async function emptyAccount(
     const entry = channelAudit(deps, person, { type: 'channel.removed', channel, actor })
     await deps.accounts.removeChannel(accountId, channel, entry)
   }
-  await changeFresh(deps.accounts, accountId, (account) => withoutOthers(deps, account, actor))
+  // Whoever was invited may have made no account.
+  await unlessGone(changeFresh(deps.accounts, accountId, (account) => withoutOthers(deps, account, actor)))
 }
 
 /** Withdraws the key's requests: a callback would hand its caller a receipt in the name of the account's new holder. */

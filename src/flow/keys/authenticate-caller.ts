@@ -4,6 +4,7 @@ import { refusal } from '../../domain/errors.ts'
 import { isVouchedFor, normaliseEmail } from '../../domain/user.ts'
 import { equalHex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
+import { makeOwnAccount } from '../people/person.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
 
 /** An authenticated caller: an API key, or the internal token acting for one user through the account's pseudo-key. */
@@ -64,6 +65,8 @@ export async function authenticateInternal(
   const normalised = normaliseEmail(email)
   const user = normalised === undefined ? undefined : await deps.users.findByEmail(normalised)
   if (user === undefined || !isVouchedFor(user)) throw refusal('approver_not_found')
+  // What the token asks such a person is the person's own matter, not that of whoever invited them.
+  if (user.no_account) await makeOwnAccount(deps, user, {})
   const key = await internalKeyOf(deps, user.account_id)
   const used = drawEntry(deps, {
     type: 'internal_token.used',

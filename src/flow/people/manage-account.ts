@@ -11,7 +11,7 @@ import { factorsOf, isVouchedFor, normaliseEmail, type User } from '../../domain
 import type { AccountView, PolicyView } from '../../domain/views.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accessTo } from './accounts.ts'
-import { changeFresh, personAudit } from './person.ts'
+import { changeFresh, makeOwnAccount, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -26,6 +26,21 @@ export async function viewAccount(deps: FlowDeps, person: User, wanted?: string)
   ])
   if (owner === undefined) throw new Error(`account ${account.id} has no owner`)
   return { account, role, owner, used, month, ...(policy === undefined ? {} : { policy }) }
+}
+
+/**
+ * Makes an account of the person's own.
+ * @throws Refusal `own_account_exists`
+ */
+export async function makeAccount(
+  deps: FlowDeps,
+  person: User,
+  name: string,
+  address: string,
+): Promise<AccountView> {
+  if (!person.no_account) throw refusal('own_account_exists')
+  await makeOwnAccount(deps, person, { name, address })
+  return viewAccount(deps, person)
 }
 
 /**
@@ -108,6 +123,7 @@ async function changeOwned(
   const email = normaliseEmail(address)
   const owner = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (owner === undefined) throw refusal('not_found')
+  if (owner.no_account) throw refusal('no_own_account')
   return changeFresh(deps.accounts, owner.account_id, (account) => {
     if (isSame(account)) return undefined
     const about = { actor, subject: account.id, detail: fields }

@@ -25,18 +25,7 @@ export function newPerson(
   const account_id = drawId(deps, 'acc')
   const created_at = deps.clock.now()
   return {
-    account: {
-      id: account_id,
-      owner_id: id,
-      name: facts.account_name ?? facts.name,
-      policy: { ...DEFAULT_POLICY },
-      channels: [],
-      members: [],
-      monthly_quota: DEFAULT_MONTHLY_QUOTA,
-      no_webhooks: true,
-      created_at,
-      version: 0,
-    },
+    account: emptyAccount(deps, { id: account_id, owner_id: id, name: facts.account_name ?? facts.name }),
     user: {
       id,
       email: facts.email,
@@ -56,6 +45,38 @@ export function newPerson(
       version: 0,
       audit: [],
     },
+  }
+}
+
+/**
+ * Makes the account that an invited person does not have yet; without a name of its own it has the person's. The account first: that
+ * write alone does no harm, and the call can be repeated.
+ */
+export async function makeOwnAccount(
+  deps: PeopleDeps,
+  person: User,
+  { name, address }: { name?: string; address?: string },
+): Promise<void> {
+  const { id: owner_id, account_id: id } = person
+  const account = emptyAccount(deps, { id, owner_id, name: name ?? person.name })
+  await deps.accounts.insertNew(account)
+  await changeFresh(deps.users, owner_id, (user) => {
+    if (user.no_account === undefined) return undefined
+    const about = { ...given({ address }), subject: id, detail: { name: account.name } }
+    return { fields: { no_account: null }, audit: [personAudit(deps, 'account.changed', user, about)] }
+  })
+}
+
+function emptyAccount(deps: PeopleDeps, facts: Pick<Account, 'id' | 'owner_id' | 'name'>): Account {
+  return {
+    ...facts,
+    policy: { ...DEFAULT_POLICY },
+    channels: [],
+    members: [],
+    monthly_quota: DEFAULT_MONTHLY_QUOTA,
+    no_webhooks: true,
+    created_at: deps.clock.now(),
+    version: 0,
   }
 }
 

@@ -54,6 +54,8 @@ export const accountBody = z
   })
   .meta({ id: 'AccountChange' })
 
+export const newAccountBody = z.object({ name: givenName }).meta({ id: 'NewAccount' })
+
 const historyFilters = {
   account: accountParameter,
   status: z
@@ -235,6 +237,14 @@ export const accountOperations = operations('Account', {
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
     refusals: ['not_found'],
   },
+  'post /api/v1/account': {
+    id: 'makeAccount',
+    summary: 'Make an account of my own',
+    description: 'For people who were invited into the account of another owner and have none yet.',
+    body: { schema: newAccountBody },
+    answers: { '201': { schema: accountAnswer, description: 'The new account.' } },
+    refusals: ['name required', 'own_account_exists'],
+  },
   'patch /api/v1/account': {
     id: 'changeAccount',
     summary: 'Change your account: its name, names in channels',
@@ -261,6 +271,7 @@ export const accountOperations = operations('Account', {
       schema: withdrawalBody,
     },
     answers: { '200': { schema: withdrawnAnswer, description: 'The withdrawn requests.' } },
+    refusals: ['no_own_account'],
   },
   'get /api/v1/account/requests/export': {
     id: 'exportHistory',

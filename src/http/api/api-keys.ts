@@ -148,7 +148,7 @@ export const apiKeyOperations = operations('Account', {
       'To rotate a key, make a new one, switch over, revoke the old one: both work in the meantime. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked. The session needs a recent proof of presence: signing in is one, and `POST /api/v1/session/proof` gives one.',
     body: { schema: newKeyBody },
     answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown only once.' } },
-    refusals: ['key_limit', 'proof_required'],
+    refusals: ['key_limit', 'no_own_account', 'proof_required'],
   },
   'patch /api/v1/account/api-keys/{id}': {
     id: 'changeApiKey',

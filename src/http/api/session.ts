@@ -32,7 +32,9 @@ export const userAnswer = z
     email: z.string().meta({ example: 'alice@example.com' }),
     name: z.string(),
     approver: approverField,
-    account_id: idField('acc'),
+    account_id: idField('acc')
+      .optional()
+      .meta({ description: 'Their own account; absent while an invited person has none.' }),
     role: z.literal('owner'),
     has_passkey: z.boolean(),
     has_totp: z.boolean(),
@@ -121,6 +123,7 @@ export const othersEndedAnswer = z
 /** Presents the signed-in person: never hashes, seeds, keys or the user handle. */
 export function presentUser(user: User, standIn: StandIn | undefined): Answer<typeof userAnswer> {
   return present(userAnswer, user, {
+    account_id: user.no_account ? undefined : user.account_id,
     role: 'owner',
     ...factorsOf(user),
     has_suspended_passkey: user.passkeys.some(({ suspended_at }) => suspended_at !== null),

@@ -125,7 +125,7 @@ export const webhookOperations = operations('Webhooks', {
       },
     },
     answers: { '201': { schema: createdWebhookAnswer, description: 'The webhook and its secret.' } },
-    refusals: ['webhook_limit', 'proof_required'],
+    refusals: ['webhook_limit', 'no_own_account', 'proof_required'],
   },
   'get /api/v1/account/webhooks/{id}': {
     id: 'readWebhook',

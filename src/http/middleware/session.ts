@@ -166,13 +166,25 @@ export function whenSession<Params extends Record<string, string>>(
   }
 }
 
-/** Returns the signed-in person as the owner of their account. Only behind `requireSession`. */
-export function ownerOf(request: Request, response: Response): Owner {
-  return asOwner(request, sessionOf(response))
+/**
+ * Returns the signed-in person as the owner of their account. Only behind `requireSession`.
+ * @throws Refusal `not_found` if they have none, for what is found there, or `no_own_account` for what is made
+ */
+export function ownerOf(
+  request: Request,
+  response: Response,
+  lacking: 'not_found' | 'no_own_account' = 'not_found',
+): Owner {
+  return asOwner(request, sessionOf(response), lacking)
 }
 
-/** Returns this person as the owner of their account. */
-export function asOwner(request: Request, { user }: SignedIn): Owner {
+/** Returns this person as the owner of their account. @throws Refusal as `ownerOf` */
+export function asOwner(
+  request: Request,
+  { user }: SignedIn,
+  lacking: 'not_found' | 'no_own_account' = 'no_own_account',
+): Owner {
+  if (user.no_account) throw refusal(lacking)
   const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
   return { accountId: user.account_id, actor }
 }

@@ -12,7 +12,13 @@ import {
   revokeApiKey,
 } from '../../flow/keys/manage-api-keys.ts'
 import { accessTo } from '../../flow/people/accounts.ts'
-import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
+import {
+  changeAccount,
+  makeAccount,
+  readPolicy,
+  setPolicy,
+  viewAccount,
+} from '../../flow/people/manage-account.ts'
 import { namesByReference } from '../../flow/people/names.ts'
 import { undoIfReset } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
@@ -29,6 +35,7 @@ import {
   type historyAnswer,
   historyExportQuery,
   historyQuery,
+  newAccountBody,
   presentAccount,
   presentExportedRow,
   presentHistoryRow,
@@ -78,6 +85,7 @@ export function accountRoutes(deps: HttpDeps): Router {
   const router = Router()
   const on = bindTo(deps)
   router.get('/', person, on(showAccount))
+  router.post('/', person, jsonBody, on(makeOwn))
   router.patch('/', person, jsonBody, on(changeOwnAccount))
   router.get('/overview', person, on(showOverview))
   router.get('/requests', person, on(listAccountRequests))
@@ -109,6 +117,12 @@ export function accountRoutes(deps: HttpDeps): Router {
 const showAccount: Endpoint<typeof accountAnswer> = async (deps, request, response) => {
   const { account } = parseInput(accountQuery, request.query)
   response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
+}
+
+const makeOwn: Endpoint<typeof accountAnswer> = async (deps, request, response) => {
+  const { name } = parseInput(newAccountBody, request.body)
+  const made = await makeAccount(deps, sessionOf(response).user, name, clientAddress(request))
+  response.status(201).json(presentAccount(made, deps.models))
 }
 
 const showOverview: Endpoint<typeof overviewAnswer> = async (deps, request, response) => {
@@ -162,7 +176,8 @@ const exportAccountRequests: Endpoint = async (deps, request, response) => {
 
 const withdrawRequests: Endpoint<typeof withdrawnAnswer> = async (deps, request, response) => {
   const { ids } = parseInput(withdrawalBody, request.body)
-  response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
+  const owner = ownerOf(request, response, 'no_own_account')
+  response.json({ withdrawn: await withdrawForOwner(deps, owner, ids) })
 }
 
 const listKeys: Endpoint<typeof keyListAnswer> = async (deps, _request, response) => {
@@ -171,7 +186,7 @@ const listKeys: Endpoint<typeof keyListAnswer> = async (deps, _request, response
 }
 
 const createKey: Endpoint<typeof createdKeyAnswer> = async (deps, request, response) => {
-  const { accountId, actor } = ownerOf(request, response)
+  const { accountId, actor } = ownerOf(request, response, 'no_own_account')
   const later = 'cannot be set when the key is made; PATCH the key with a `policy` afterwards'
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)

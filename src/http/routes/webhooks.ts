@@ -82,7 +82,7 @@ const showWebhook: Endpoint<typeof listedWebhookAnswer, WithId> = async (deps, r
 
 const addWebhook: Endpoint<typeof createdWebhookAnswer> = async (deps, request, response) => {
   const wanted = parseInput(newWebhookBody, request.body)
-  const account = ownerOf(request, response)
+  const account = ownerOf(request, response, 'no_own_account')
   await checkNewWebhook(deps, account, wanted.url)
   // Last: nobody should confirm what is refused then.
   await requireRecentProof(deps, sessionOf(response))

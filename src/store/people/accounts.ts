@@ -5,6 +5,7 @@ import type { ChatChannel } from '../../domain/chat.ts'
 import { type ChatPlace, type ChatTrouble, MOST_TROUBLES } from '../../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
+import { unlessTaken } from '../mongo/failures.ts'
 import { date, neededPart, number, part, text } from '../mongo/fields.ts'
 import { mergeNewest } from '../mongo/filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from '../mongo/outbox.ts'
@@ -70,6 +71,10 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
   return {
     async insert({ id, ...rest }: Account): Promise<void> {
       await model.create({ _id: id, ...rest })
+    },
+    /** Stores the account, unless it is there. */
+    async insertNew({ id, ...rest }: Account): Promise<void> {
+      await unlessTaken(() => model.create({ _id: id, ...rest }))
     },
     /** Notes that the account may have webhooks. Call it before storing one: every later request then looks for webhooks. */
     async willHaveWebhook(id: string): Promise<void> {

@@ -19,6 +19,7 @@ export const userSchema = new Schema<UserDocument>(
     email: text,
     name: text,
     account_id: text,
+    no_account: Boolean,
     home_account_id: String,
     invited_by_account: String,
     delegate: part,

@@ -37,6 +37,7 @@ interface PasskeyUse {
 export interface UserChange {
   name?: string
   default_ttl_seconds?: number
+  no_account?: null
   hearing?: Hearing
   next_steps_hidden?: boolean
   delegate?: Delegate | null

@@ -1,13 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { REJECT_REASONS } from '../../../src/domain/account.ts'
+import { inviteMemberByOperator } from '../../../src/flow/joining/invite-member.ts'
 import { accountAnswer } from '../../../src/http/api/account.ts'
 import { nextStepsAnswer } from '../../../src/http/api/profile.ts'
 import { alter, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
-import { newMember } from '../../support/invited.ts'
+import { createHttpClient } from '../../support/http-client.ts'
+import { enrolByLink, newMember, newOwner } from '../../support/invited.ts'
 import { joinAccount } from '../../support/joined.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
+import { startService, type TestService, useService } from '../../support/service.ts'
 
 const PATH = '/api/v1/account'
 
@@ -109,6 +112,78 @@ describe('GET /api/v1/account', () => {
           body: { error: 'not_found', message: expect.any(String) },
         })
       }
+  })
+})
+
+describe('POST /api/v1/account', () => {
+  const WITHOUT = [409, 'no_own_account'] as const
+
+  it('makes the account that an invited person does not have until then', async () => {
+    const owner = await newOwner(service, 'host@example.com')
+    const { browser, userId } = await newMember(service, owner, 'guest@example.com')
+    const session = async () => (await browser.get('/api/v1/session')).body
+    expect((await session()).accounts).toEqual([
+      { id: owner.accountId, name: 'host', role: 'approver', own: false },
+    ])
+    expect((await session()).user).not.toHaveProperty('account_id')
+    const url = 'https://example.com/hook'
+    for (const [path, body] of [
+      [`${PATH}/api-keys`, { name: 'mine' }],
+      [`${PATH}/webhooks`, { url, events: ['approval.approved'] }],
+    ] as const) {
+      const answer = await browser.post(path, body)
+      expect([answer.status, answer.body.error], path).toEqual(WITHOUT)
+    }
+    for (const path of ['', '/requests', '/audit', '/members', '/policy', '/overview'])
+      expect((await browser.get(PATH + path)).status, path).toBe(404)
+    const nameless = await browser.post(PATH, {})
+    expect([nameless.status, nameless.body.error]).toEqual([400, 'name required'])
+
+    const made = await Promise.all(['Guest & Co', 'Guest & Co'].map((name) => browser.post(PATH, { name })))
+    expect(made.map(({ status }) => status).sort()[0]).toBe(201)
+    const [account] = made.filter(({ status }) => status === 201)
+    expect(account?.body).toMatchObject({ name: 'Guest & Co', role: 'owner', owner: { id: userId } })
+    expect(accountAnswer.safeParse(account?.body).error?.issues ?? []).toEqual([])
+    const { user, accounts } = await session()
+    expect(user.account_id).toBe(account?.body.id)
+    expect(accounts).toMatchObject([
+      { id: owner.accountId, own: false },
+      { id: user.account_id, name: 'Guest & Co', role: 'owner', own: true },
+    ])
+    expectStatus(await browser.post(`${PATH}/api-keys`, { name: 'mine' }), 201)
+    const again = await browser.post(PATH, { name: 'Another' })
+    expect([again.status, again.body.error]).toEqual([409, 'own_account_exists'])
+  })
+
+  it('is what the operator’s internal token does too, and no agent that asks for a key', async () => {
+    const secret = 'i'.repeat(32)
+    const place = await useService({ env: { INTERNAL_SERVICE_TOKEN: secret }, work: true })
+    const owner = await newOwner(place, 'host@example.com')
+    const { deps } = place.composition
+    const invited = { email: 'guest@example.com', role: 'approver' } as const
+    const { link } = await inviteMemberByOperator(deps, owner.accountId, invited)
+    const guest = await enrolByLink(place, link.url)
+    const asked = await createHttpClient(place.url).post('/api/v1/bootstrap', {
+      email: 'guest@example.com',
+      client_name: 'agent',
+    })
+    expect(asked.status).toBe(202)
+    expect((await guest.browser.get(`${PATH}/bootstrap`)).body.data).toEqual([])
+    // Without an account of their own, their own entries are with those that concern them in the account of the other.
+    const query = `account=${owner.accountId}&type=factor.passkey_added`
+    const trail = async () => (await guest.browser.get(`${PATH}/audit?${query}`)).body.data
+    const recorded = async () => expect(await trail()).toMatchObject([{ subject: guest.userId }])
+    await vi.waitFor(recorded, { timeout: PATIENCE_MS })
+    const before = (await guest.browser.get('/api/v1/session')).body.accounts
+    const named = await createHttpClient(place.url).post(
+      '/api/v1/approvals/request',
+      { action: 'Deploy' },
+      { headers: { Authorization: `Bearer internal-${secret}`, 'X-Approver-Email': 'guest@example.com' } },
+    )
+    expect(named.status).toBe(201)
+    expect((await guest.browser.get('/api/v1/me/pending')).body.data).toMatchObject([{ id: named.body.id }])
+    const after = (await guest.browser.get('/api/v1/session')).body.accounts
+    expect([before.length, after.length]).toEqual([1, 2])
   })
 })
 

@@ -9,7 +9,7 @@ import {
   passkeyProof,
 } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
-import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import { acceptByLink, inviteMember, makeAccount, newMember, newOwner } from '../../support/invited.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
@@ -82,6 +82,9 @@ describe('GET /api/v1/account/members', () => {
 
   it("shows a member their own account's, never the one they joined", async () => {
     const member = await newMember(service, owner, fresh())
+    const none = await member.browser.get(PATH)
+    expect([none.status, none.body.error]).toEqual([404, 'not_found'])
+    await makeAccount(member)
     expect((await members(member)).map(({ user_id }) => user_id)).toEqual([member.userId])
   })
 })
@@ -196,7 +199,7 @@ describe('PATCH /api/v1/account/members/:id and …/remove', () => {
     expect((await look()).status).toBe(200)
     const path = `${PATH}/${member.userId}/remove`
     expectStatus(await owner.browser.post(path, { proof: await prove('member.change', member.userId) }), 200)
-    expect((await accountsOf(member)).accounts).toMatchObject([{ role: 'owner', own: true }])
+    expect((await accountsOf(member)).accounts).toEqual([])
     const gone = await look()
     expect([gone.status, gone.body.error]).toEqual([404, 'not_found'])
     const [entry] = await lastEntries(1)

@@ -56,10 +56,7 @@ describe('an invitation by an owner', () => {
     })
     const person = await enrolByLink(service, link.url)
     const session = expectStatus(await person.browser.get('/api/v1/session'), 200)
-    expect(session.accounts).toEqual([
-      { id: ada.accountId, name: 'ada', role: 'auditor', own: false },
-      { id: session.user.account_id, name: 'new', role: 'owner', own: true },
-    ])
+    expect(session.accounts).toEqual([{ id: ada.accountId, name: 'ada', role: 'auditor', own: false }])
     expect(session.invitations).toEqual([])
     expect((await lookUp(link.url)).status).toBe(410)
   })
@@ -124,10 +121,7 @@ describe('an invitation by an owner', () => {
     const bob = await enrolByLink(service, first.link.url)
     expect(await tryEnrolling(renewed.link.url)).toEqual(REFUSED)
     const session = expectStatus(await bob.browser.get('/api/v1/session'), 200)
-    expect(session.accounts.map((one: { id: string }) => one.id)).toEqual([
-      ada.accountId,
-      session.user.account_id,
-    ])
+    expect(session.accounts.map((one: { id: string }) => one.id)).toEqual([ada.accountId])
     expect(session.invitations).toMatchObject([{ account_id: eve.accountId, role: 'approver' }])
   })
 

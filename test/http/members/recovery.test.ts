@@ -13,7 +13,14 @@ import {
   passkeyProof,
 } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
-import { acceptByLink, enrolByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import {
+  acceptByLink,
+  enrolByLink,
+  inviteMember,
+  makeAccount,
+  newMember,
+  newOwner,
+} from '../../support/invited.ts'
 import { ask, keyOf } from '../../support/live.ts'
 import { addKey } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -218,7 +225,13 @@ describe('T93: an owner takes over nobody who is somebody elsewhere', () => {
       },
     ],
     ['they have an API key', async (one) => addKey(service, await userOf(one))],
-    ['they invited somebody', async (one) => inviteMember(service, one, `guest-${people}@example.com`)],
+    [
+      'they invited somebody',
+      async (one) => {
+        await makeAccount(one)
+        await inviteMember(service, one, `guest-${people}@example.com`)
+      },
+    ],
     [
       'a request of an account they left still names them',
       async (one) => {

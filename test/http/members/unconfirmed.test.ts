@@ -7,7 +7,7 @@ import { sha256Hex } from '../../../src/signing/digest.ts'
 import { send, stored } from '../../support/caller.ts'
 import { expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
-import { enrolByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import { enrolByLink, inviteMember, makeAccount, newMember, newOwner } from '../../support/invited.ts'
 import { ask, keyOf } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -24,7 +24,9 @@ afterAll(() => service.close())
 /** The owner invites an address that is not theirs, and opens the link themself. */
 async function squat(email: string) {
   const { link } = await inviteMember(service, owner, email)
-  return enrolByLink(service, link.url)
+  const person = await enrolByLink(service, link.url)
+  await makeAccount(person)
+  return person
 }
 
 const askFor = (email: string) =>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newCaller, stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
-import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
+import { acceptByLink, inviteMember, makeAccount, newMember, newOwner } from '../../support/invited.ts'
 import { callWithKey, decideByPasskey, keyOf } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -137,6 +137,7 @@ describe('a delegate', () => {
     expectStatus(await setting.setPolicy([principal.userId]), 200)
     expectStatus(await standIn(principal, delegate), 200)
     // The principal's own account is another one, in which the delegate is nobody.
+    await makeAccount(principal)
     const user = await service.composition.deps.users.find(principal.userId)
     if (user === undefined) throw new Error('nobody')
     const elsewhere = await (await newCaller(service, { user })).createdId()

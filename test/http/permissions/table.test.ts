@@ -246,9 +246,11 @@ describe('keys, webhooks, policy, members, channels: the owner', () => {
   const base = '/api/v1/account'
   const key = (at: Place) => at.keyId
   const none = () => ''
+  const has = [409, 'own_account_exists'] as const
   const made = { status: 201, shows: none, cells: eachTheirOwn('yes', 'yes') }
   it.each(
     titled([
+      { method: 'POST', path: base, json: { name: 'x' }, cells: people(has, has, has, has, has) },
       { method: 'GET', path: `${base}/api-keys`, shows: key, cells: eachTheirOwn() },
       { method: 'POST', path: `${base}/api-keys`, json: { name: 'made' }, ...made },
       {
