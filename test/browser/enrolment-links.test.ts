@@ -61,7 +61,7 @@ describeInBrowser('links to enrol with', () => {
     const page = await visit('/setup#good-token')
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
     expect(await page.getByRole('heading', { level: 2, name: 'Passkey', exact: true }).count()).toBe(1)
-    expect(await main(page)).toContain('It identifies you to colleagues')
+    expect(await main(page)).toContain('Colleagues know you by it')
     await page.reload()
     await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
     expect(await main(page)).toContain('this address is only half of the link')
@@ -74,8 +74,8 @@ describeInBrowser('links to enrol with', () => {
     await page.getByRole('heading', { name: 'You are enrolled' }).waitFor()
     const { email } = suite.server().state.user
     expect(await main(page)).toContain(`You are enrolled and signed in as ${email}.`)
-    expect(await main(page)).toContain('Backup codes not saved? You can renew them under Account.')
-    expect(await main(page)).toContain('Were you invited to another account? Then open that link again.')
+    expect(await main(page)).toContain('Backup codes not saved? Renew them under Account.')
+    expect(await main(page)).toContain('Invited to another account? Open that link again.')
     expect(await page.getByRole('link', { name: 'Account' }).last().getAttribute('href')).toBe('/account')
   })
 

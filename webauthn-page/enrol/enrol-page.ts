@@ -44,8 +44,8 @@ function showEnrolled(user: User): void {
   showPlain(
     'You are enrolled',
     p('You are enrolled and signed in as ', callerName(user.email), '.'),
-    p('Backup codes not saved? You can renew them under ', link('/account', 'Account'), '.'),
-    p('Were you invited to another account? Then open that link again.'),
+    p('Backup codes not saved? Renew them under ', link('/account', 'Account'), '.'),
+    p('Invited to another account? Open that link again.'),
     p(link('/', 'Go to your inbox')),
   )
 }
@@ -296,24 +296,18 @@ interface Person {
 
 /** The fields for the first owner. If a field is invalid, `read` marks it and returns undefined. */
 function personFields() {
-  const email = emailField(
-    'E-mail',
-    'email',
-    'It identifies you to colleagues, and you enter it when you sign in with a code. No e-mail is sent to it.',
-  )
+  const email = emailField('E-mail', 'email', 'Colleagues know you by it, and it signs you in with a code.')
   const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
-  const organisation = nameField(
-    'Organisation (optional)',
-    'Approvers read it on requests, and people are asked to join it. Otherwise your name stands there.',
-    { name: 'account_name', autocomplete: 'organization' },
-  )
+  const organisation = nameField('Organisation (optional)', undefined, {
+    name: 'account_name',
+    autocomplete: 'organization',
+  })
   const read = (): Person | undefined => {
     const called = readName(name, 'Enter your name.')
     const address = readEmail(email, 'Enter your e-mail address, such as ana@example.com.')
-    const left = organisation.input.value.trim() === ''
-    const account = left ? '' : readName(organisation, '')
-    if (called === undefined || address === undefined || account === undefined) return undefined
-    return { email: address, name: called, ...(left ? {} : { account_name: account }) }
+    const account_name = organisation.input.value.trim() && readName(organisation, '')
+    if (called === undefined || address === undefined || account_name === undefined) return undefined
+    return { email: address, name: called, ...(account_name && { account_name }) }
   }
   return {
     element: div('person-fields', email.row, name.row, organisation.row),
