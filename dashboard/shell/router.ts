@@ -267,11 +267,7 @@ function foreignView(): PageView {
 
 /** The view for a page that is not open to the person's role in the chosen account. */
 function closedView(account: AccountView, own: string | undefined): PageView {
-  if (account.role === 'none')
-    return stopped(
-      'You are in no account',
-      p('Ask an owner to invite you, or ', link('/account', 'create an account of your own'), '.'),
-    )
+  if (account.role === 'none') return foreignView()
   return stopped(
     'You do not have access to this page',
     p(
