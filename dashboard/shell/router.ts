@@ -267,14 +267,9 @@ function foreignView(): PageView {
 
 /** The view for a page that is not open to the person's role in the chosen account. */
 function closedView(account: AccountView, own: string | undefined): PageView {
-  if (account.role === 'none') return foreignView()
   return stopped(
     'You do not have access to this page',
-    p(
-      'In the account ',
-      callerName(account.name),
-      ` you are ${account.role}; only its owner sees this page.`,
-    ),
+    p('Your role in the account ', callerName(account.name), ' does not open it.'),
     own === undefined ? '' : p(link(own, 'See this page for your own account')),
   )
 }

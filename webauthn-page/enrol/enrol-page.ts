@@ -298,10 +298,14 @@ interface Person {
 function personFields() {
   const email = emailField('E-mail', 'email', 'Colleagues know you by it, and it signs you in with a code.')
   const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
-  const organisation = nameField('Organisation (optional)', undefined, {
-    name: 'account_name',
-    autocomplete: 'organization',
-  })
+  const organisation = nameField(
+    'Organisation (optional)',
+    'Approvers read it on requests, and people are asked to join it. Otherwise your name stands there.',
+    {
+      name: 'account_name',
+      autocomplete: 'organization',
+    },
+  )
   const read = (): Person | undefined => {
     const called = readName(name, 'Enter your name.')
     const address = readEmail(email, 'Enter your e-mail address, such as ana@example.com.')
