@@ -43,6 +43,7 @@ import {
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
+import { composeWitnesses } from './compose-witnesses.ts'
 import { tellTroubleOnce } from './log.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 
@@ -153,6 +154,7 @@ async function assemble(
     ...composeDelivery(config, connection, { wake: written.tell, vault, clock, random, log }),
     chats: [...chats, ...connected.map(({ port }) => port)],
     models: await loadAuthenticators(config, clock, log),
+    ...(await composeWitnesses(config)),
     verifications: createVerificationLog(stores.audit, log),
     tracing: await loadTracing(),
     ...stateOf(stores, clock),
@@ -171,7 +173,7 @@ async function assemble(
     async () => clock.stop(),
     () => flushVerifications(deps),
     async () => signals.stop(),
-    async () => [deps.sender, deps.pusher, deps.mailer].forEach((one) => void one?.close()),
+    async () => [deps.sender, deps.offers, deps.pusher, deps.mailer].forEach((one) => void one?.close()),
     keepReloading(deps),
   )
   const limiter = createRateLimiter(connection, clock, log, !store.own)
@@ -303,10 +305,17 @@ function composeSignals(
 }
 
 function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
-  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs, retention, logEntries } = config
+  const { baseUrl, rpId, production, noteSameAddress, callbackTimeoutMs, retention, transparency } = config
   return {
     party: { origin: baseUrl, rpId, name: 'Countersign' },
-    settings: { baseUrl, production, noteSameAddress, retention, logEntries, attemptMs: callbackTimeoutMs },
+    settings: {
+      baseUrl,
+      production,
+      noteSameAddress,
+      retention,
+      logEntries: transparency.entries,
+      attemptMs: callbackTimeoutMs,
+    },
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { startWitnessRounds } from '../flow/audit/ask-witnesses.ts'
 import { createSequencer } from '../flow/audit/log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createRelay, type Relay, type SendLoops } from '../flow/relay/relay.ts'
@@ -66,9 +67,11 @@ export async function startWork(
   // Takes up what an earlier process left behind.
   relay.wake()
   sequencer.wake()
+  const rounds = startWitnessRounds(deps)
   for (const loop of Object.values(loops)) loop.wake()
   const drain = () => Promise.all(Object.values(loops).map((loop) => loop.drain()))
   const stop = async (): Promise<void> => {
+    rounds.stop()
     await jobs.stop()
     await drain()
     await relay.run()
@@ -76,6 +79,7 @@ export async function startWork(
   }
   const giveBack = async (stopping: Promise<void>): Promise<void> => {
     deps.sender.close()
+    deps.offers.close()
     deps.pusher.close()
     deps.mailer?.close()
     await within(GIVE_BACK_MS, Promise.allSettled([stopping, loops.deliveries.drain(), loops.pushes.drain()]))

@@ -56,8 +56,8 @@ export interface Config extends Lifetimes {
   readonly callbackTimeoutMs: number
   /** Tells the approver and the owner of a decision that comes from the same address as its request. */
   readonly noteSameAddress: boolean
-  /** Who may read the entries of the log. */
-  readonly logEntries: 'public' | 'private'
+  /** Who may read the entries of the log, and LOG_WITNESSES as it is written. */
+  readonly transparency: { readonly entries: 'public' | 'private'; readonly witnesses: string }
   /** Files with authenticator metadata, and with root certificates that replace those of the FIDO Alliance. */
   readonly authenticators: { readonly file: string | undefined; readonly rootsFile: string | undefined }
   /** The most API waits and streams that one process holds open at once, and as many dashboard streams besides. */
@@ -143,6 +143,7 @@ const environmentSchema = z.object({
   CALLBACK_TIMEOUT_SECONDS: wholeNumber(1, 30, 10, ' of seconds'),
   NOTE_SAME_ADDRESS: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
   LOG_ENTRIES: z.enum(['public', 'private'], { error: 'must be public or private' }).default('public'),
+  LOG_WITNESSES: z.string().optional(),
   FIDO_METADATA_FILE: filePath.optional(),
   FIDO_METADATA_ROOTS: filePath.optional(),
   MAX_OPEN_WAITS: wholeNumber(1, 999_999, 10_000),
@@ -251,7 +252,7 @@ export function readConfig(env: Environment): Config {
     callbackPorts: Object.freeze(values.CALLBACK_PORTS),
     callbackTimeoutMs: values.CALLBACK_TIMEOUT_SECONDS * 1000,
     noteSameAddress: values.NOTE_SAME_ADDRESS === '1',
-    logEntries: values.LOG_ENTRIES,
+    transparency: { entries: values.LOG_ENTRIES, witnesses: values.LOG_WITNESSES ?? '' },
     authenticators: Object.freeze({ file: values.FIDO_METADATA_FILE, rootsFile: values.FIDO_METADATA_ROOTS }),
     maxOpenWaits: values.MAX_OPEN_WAITS,
     ...readLifetimes(values),

@@ -7,6 +7,7 @@ import type {
   Clock,
   Log,
   MailSender,
+  OfferSender,
   OutboxSource,
   PushSender,
   Random,
@@ -19,6 +20,7 @@ import type {
 import type { Tracing } from '../ports/tracing.ts'
 import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../signing/key-record.ts'
 import type { KeyRing } from '../signing/keys.ts'
+import type { NoteKey } from '../signing/log/note.ts'
 import type { SessionTokens } from '../signing/session-token.ts'
 import type { ChangeSignal } from '../store/requests/change-signal.ts'
 import type { InboxSignal } from '../store/requests/inbox-signal.ts'
@@ -160,6 +162,10 @@ export interface FlowDeps extends PeopleDeps, Stores {
   /** Every collection whose documents have an outbox. */
   outbox: readonly OutboxSource[]
   sender: WebhookSender
+  /** Sends checkpoints to the witnesses of the log. */
+  offers: OfferSender
+  /** Who is asked to cosign the log. `url`: without a slash at the end. */
+  witnesses: readonly { key: NoteKey; vkey: string; url: string }[]
   targets: TargetUrls
   settings: Settings
   /** Does the error mean that the store is unavailable? The operation may have been done or not, and may be tried again. */

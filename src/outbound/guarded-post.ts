@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { OutcomeClass } from '../domain/retry.ts'
 import { retryAfterSeconds } from '../domain/retry-after.ts'
-import type { AttemptOutcome, PushMessage, PushSender, WebhookSender } from '../ports/ports.ts'
+import type { AttemptOutcome, OfferSender, PushMessage, PushSender, WebhookSender } from '../ports/ports.ts'
 import {
   BlockedAddressError,
   guardedLookup,
@@ -34,6 +34,8 @@ interface GuardedMessage {
   body: string | Uint8Array
   /** When the POST is made, for `Retry-After` dates. */
   at: Date
+  /** The most bytes of the answer's body that are read; without it, none is. */
+  reads?: number
 }
 
 /** The parts that all attempts of a sender share. */
@@ -68,7 +70,7 @@ function createGuardedPost(options: SenderOptions) {
   let closed = false
   return {
     /** Makes exactly one attempt; never throws. */
-    async post(message: GuardedMessage): Promise<AttemptOutcome> {
+    async post(message: GuardedMessage): Promise<Result & { duration_ms: number }> {
       const started = performance.now()
       const result: Result = closed ? { outcome: 'interrupted' } : await attempt(outfit, message, started)
       return { ...result, duration_ms: Math.round(performance.now() - started) }
@@ -80,7 +82,7 @@ function createGuardedPost(options: SenderOptions) {
   }
 }
 
-type Result = Omit<AttemptOutcome, 'duration_ms'>
+type Result = Omit<AttemptOutcome, 'duration_ms'> & { answer?: { type: string; body: string } }
 
 async function attempt(outfit: Outfit, message: GuardedMessage, started: number): Promise<Result> {
   const target = outfit.targets.read(message.url)
@@ -100,7 +102,7 @@ async function attempt(outfit: Outfit, message: GuardedMessage, started: number)
     }
   })
   try {
-    const answer = await post({
+    const { response, body } = await post({
       ...outfit,
       ...message,
       url: new URL(target.href),
@@ -110,7 +112,8 @@ async function attempt(outfit: Outfit, message: GuardedMessage, started: number)
       over,
     })
     const now = new Date(message.at.getTime() + performance.now() - started)
-    return { ...resultOf(answer, now), closed }
+    const type = response.headers['content-type'] ?? ''
+    return { ...resultOf(response, now), ...(body !== undefined && { answer: { type, body } }), closed }
   } catch (error) {
     over()
     return { outcome: failureOf(error, cut.signal) }
@@ -130,7 +133,9 @@ function failureOf(error: unknown, signal: AbortSignal): OutcomeClass {
 }
 
 /** A POST that is about to be made. */
-interface Post extends Pick<Outfit, 'agents' | 'mayCall' | 'ca'>, Pick<GuardedMessage, 'headers' | 'body'> {
+interface Post
+  extends Pick<Outfit, 'agents' | 'mayCall' | 'ca'>,
+    Pick<GuardedMessage, 'headers' | 'body' | 'reads'> {
   url: URL
   /** The host without a final dot, which TLS names must not have. */
   host: string
@@ -158,13 +163,17 @@ const BODY_MS = 1_000
  * the connection is established, its remote address checked and its certificate verified.
  * @throws BlockedAddressError, and the errors of `node:https`
  */
-function post(job: Post): Promise<IncomingMessage> {
+function post(job: Post): Promise<{ response: IncomingMessage; body?: string }> {
   return new Promise((resolve, reject) => {
     const request = open(job)
     request.on('error', reject)
     request.once('close', () => reject(new Error('the connection was closed without an answer')))
     request.once('response', (response) => {
-      resolve(response)
+      if (job.reads !== undefined) {
+        readText(response, job.reads).then((body) => resolve({ response, body }), reject)
+        return
+      }
+      resolve({ response })
       discard(response)
     })
     let early = 0
@@ -173,7 +182,7 @@ function post(job: Post): Promise<IncomingMessage> {
       if (early > EARLY_ANSWERS) request.destroy(new Error('too many informational answers'))
     })
     request.once('upgrade', (response) => {
-      resolve(response)
+      resolve({ response })
       request.destroy()
     })
   })
@@ -222,6 +231,35 @@ function discard(response: IncomingMessage): void {
     left -= chunk.length
     if (left < 0) socket.destroy()
   })
+}
+
+/** Reads a short body; the deadline of the attempt holds for it, too. @throws when it is longer, or breaks off */
+async function readText(response: IncomingMessage, most: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of response) {
+    const bytes = Buffer.from(chunk)
+    size += bytes.length
+    if (size > most) throw new Error('the answer is too long')
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** The most bytes of a witness's answer: a size, or a few cosignatures. */
+const OFFER_ANSWER_BYTES = 16_384
+
+/** Makes the sender of checkpoints to witnesses. */
+export function createOfferSender(options: SenderOptions): OfferSender {
+  const guarded = createGuardedPost(options)
+  const headers = {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'User-Agent': `Countersign/${options.version} (+witnesses)`,
+  }
+  return {
+    send: ({ url, body, at }) => guarded.post({ url, headers, body, at, reads: OFFER_ANSWER_BYTES }),
+    close: guarded.close,
+  }
 }
 
 interface PushSenderOptions extends SenderOptions {

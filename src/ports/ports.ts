@@ -209,6 +209,17 @@ export interface WebhookSender {
   close(): void
 }
 
+/** Sends checkpoints to witnesses behind the address guard. */
+export interface OfferSender {
+  /** Exactly one attempt; never throws. `answer`: of a response whose body could be read. */
+  send(message: {
+    url: string
+    body: string
+    at: Date
+  }): Promise<{ outcome: OutcomeClass; answer?: { type: string; body: string } }>
+  close(): void
+}
+
 /** Sends mails by the operator's relay. */
 export interface MailSender {
   /** The relay, for the limit per host. */

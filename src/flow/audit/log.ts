@@ -172,7 +172,7 @@ async function isStopped(deps: LogDeps, head: LogHead): Promise<boolean> {
 }
 
 /** Stops a log, and records that. Its entry comes first, under an id that follows from the log's: repeated, it is one entry. */
-async function stopLog(deps: LogDeps, head: LogHead): Promise<void> {
+export async function stopLog(deps: LogDeps, head: LogHead): Promise<void> {
   const { origin, size } = head
   const at = deps.clock.now()
   const actor = { kind: 'service' } as const

@@ -1,8 +1,7 @@
 import { given } from '../../domain/given.ts'
-import { parseCheckpointText } from '../../signing/log/checkpoint.ts'
 import { hashRanges, tilesFor } from '../../signing/log/grow-tree.ts'
 import { consistencyRanges, inclusionRanges, type LeafRange } from '../../signing/log/merkle.ts'
-import { formatVkey, LOG_SIGNATURE, noteKey, parseNote } from '../../signing/log/note.ts'
+import { formatVkey, LOG_SIGNATURE, noteKey } from '../../signing/log/note.ts'
 import { hasTile, TILE_WIDTH, type Tile } from '../../signing/log/tiles.ts'
 import type { LogHead } from '../../store/audit/log.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -76,22 +75,46 @@ export async function proveRecord(
   const head = await deps.logs.current()
   if (head?.note === undefined) return undefined
   const index = head.follows === undefined ? seq - 1 : seq
-  if (index >= head.size) return undefined
-  const path = await readRanges(deps, head, inclusionRanges(index, head.size))
-  return { index, path, checkpoint: head.note }
+  const { size, note } = cosignedTree(head, index) ?? { size: head.size, note: head.note }
+  if (index >= size) return undefined
+  const path = await readRanges(deps, head, inclusionRanges(index, size))
+  return { index, path, checkpoint: note }
+}
+
+/** The cosigned checkpoint, if that place is in it. */
+function cosignedTree({ cosigned_size: size, cosigned_note: note }: LogHead, index: number) {
+  return size !== undefined && note !== undefined && index < size ? { size, note } : undefined
+}
+
+/** How long a cosigned checkpoint is shown in place of a newer one. */
+const COSIGNED_MS = 60_000
+
+/** The checkpoint to show: the one that witnesses cosigned, unless the log has grown for a while and they are silent. */
+export function shownCheckpoint(head: LogHead, now: Date): string | undefined {
+  const { size, note, cosigned_size, cosigned_note, cosigned_at } = head
+  const isRecent = cosigned_at !== undefined && now.getTime() - cosigned_at.getTime() < COSIGNED_MS
+  return cosigned_size === size || isRecent ? cosigned_note : note
 }
 
 /** Proves that the tree of that size is the beginning of the log's. @throws RangeError for a larger one */
 export async function proveGrowth(deps: ReadDeps, from: number): Promise<Proven | undefined> {
   const head = await deps.logs.current()
   if (head?.note === undefined) return undefined
-  const { size } = parseCheckpointText(parseNote(head.note).text)
-  return { path: await readRanges(deps, head, consistencyRanges(from, size)), checkpoint: head.note }
+  return { path: await growthPath(deps, head, from), checkpoint: head.note }
+}
+
+/** The consistency proof from that size to the head. @throws RangeError for a larger one */
+export function growthPath(
+  deps: Pick<ReadDeps, 'logs'>,
+  head: Pick<LogHead, 'number' | 'size'>,
+  from: number,
+): Promise<Uint8Array[]> {
+  return readRanges(deps, head, consistencyRanges(from, head.size))
 }
 
 async function readRanges(
-  { logs }: ReadDeps,
-  { number }: LogHead,
+  { logs }: Pick<ReadDeps, 'logs'>,
+  { number }: Pick<LogHead, 'number'>,
   ranges: readonly LeafRange[],
 ): Promise<Uint8Array[]> {
   const found = await logs.tiles(number, tilesFor(ranges))

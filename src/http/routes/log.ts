@@ -1,7 +1,7 @@
 import { Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { isRolledBack } from '../../flow/audit/log.ts'
-import { describeLog, readTile } from '../../flow/audit/read-log.ts'
+import { describeLog, readTile, shownCheckpoint } from '../../flow/audit/read-log.ts'
 import { parseTilePath, TILE_WIDTH } from '../../signing/log/tiles.ts'
 import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -21,8 +21,9 @@ export function logRoutes(deps: HttpDeps): Router {
 const showLog: Endpoint = async (deps, _request, response) => {
   const found = await describeLog(deps)
   if (found === undefined) throw refusal('not_found')
+  const witnesses = deps.witnesses.map(({ vkey, url }) => ({ vkey, url }))
   response.setHeader('Cache-Control', 'public, max-age=300')
-  response.type('json').send(JSON.stringify({ ...found, url: `${deps.settings.baseUrl}/log`, witnesses: [] }))
+  response.type('json').send(JSON.stringify({ ...found, url: `${deps.settings.baseUrl}/log`, witnesses }))
 }
 
 const showCheckpoint: Endpoint = async (deps, _request, response) => {
@@ -31,7 +32,7 @@ const showCheckpoint: Endpoint = async (deps, _request, response) => {
   // Others may hold a later one: this one would hide what came after it.
   if (isRolledBack(deps, head)) throw refusal('log_rolled_back')
   response.setHeader('Cache-Control', 'public, max-age=1')
-  response.type('text/plain; charset=utf-8').send(head.note)
+  response.type('text/plain; charset=utf-8').send(shownCheckpoint(head, deps.clock.now()))
 }
 
 const showTile: Endpoint = async (deps, request, response) => {

@@ -36,7 +36,7 @@ export function parseOffer(body: string): CheckpointOffer | undefined {
 }
 
 /** Reads a tree size as C2SP writes it; undefined for every other spelling. */
-function parseSize(text: string): number | undefined {
+export function parseSize(text: string): number | undefined {
   return /^(0|[1-9][0-9]*)$/.test(text) && isCount(Number(text)) ? Number(text) : undefined
 }
 

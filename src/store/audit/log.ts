@@ -1,8 +1,9 @@
 import { mongo, Schema } from 'mongoose'
+import { given } from '../../domain/given.ts'
 import { outcomesOf } from '../mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { unlessTaken } from '../mongo/failures.ts'
-import { number, text } from '../mongo/fields.ts'
+import { date, number, text } from '../mongo/fields.ts'
 
 /** A log over the audit trail, as far as its last checkpoint. Each log but the first goes on for one that was rolled back. */
 export interface LogHead {
@@ -20,7 +21,27 @@ export interface LogHead {
   signed_at?: Date
   /** Since when nothing more is signed. */
   rolled_back_at?: Date
+  /** The newest checkpoint that a witness cosigned, with all cosignatures that there are, and its size. */
+  cosigned_note?: string
+  cosigned_size?: number
+  cosigned_at?: Date
 }
+
+/** What a witness of a log last said. */
+interface WitnessState {
+  /** The checkpoint that it cosigned last, as far as is known here. */
+  size: number
+  /** Its cosignature on that, a line of a note; absent when only the size is known. */
+  line?: string
+  at: Date
+}
+
+type WitnessDocument = WitnessState & { _id: string }
+
+const witnessSchema = new Schema<WitnessDocument>(
+  { _id: text, size: number, line: String, at: date },
+  STRICT_SCHEMA,
+)
 
 /** A tile with its hashes, 32 bytes each. */
 interface FilledTile {
@@ -42,6 +63,9 @@ const headSchema = new Schema<HeadDocument>(
     note: String,
     signed_at: Date,
     rolled_back_at: Date,
+    cosigned_note: String,
+    cosigned_size: Number,
+    cosigned_at: Date,
   },
   STRICT_SCHEMA,
 )
@@ -67,6 +91,7 @@ export function createLogStore(connection: StoreConnection) {
   const model = connection.model<TileDocument>('LogTile', tileSchema, 'log_tiles')
   const tiles = connection.collection<TileDocument>(model.collection.name)
   return {
+    ...createWitnessStates(connection),
     /** Returns the log that grows; undefined before the first start of this version. */
     async current(): Promise<LogHead | undefined> {
       const [last] = await heads.find().sort({ _id: -1 }).limit(1).lean<HeadDocument[]>()
@@ -83,6 +108,14 @@ export function createLogStore(connection: StoreConnection) {
       next: { size: number; note: string; signed_at: Date },
     ): Promise<boolean> {
       const { modifiedCount } = await heads.updateOne({ _id, size, rolled_back_at: null }, { $set: next })
+      return modifiedCount === 1
+    },
+    /** Stores a cosigned checkpoint. @returns false if another process was faster */
+    async cosign(
+      { number: _id, cosigned_size: before }: LogHead,
+      next: { cosigned_note: string; cosigned_size: number; cosigned_at: Date },
+    ): Promise<boolean> {
+      const { modifiedCount } = await heads.updateOne({ _id, cosigned_size: before ?? null }, { $set: next })
       return modifiedCount === 1
     },
     /** Stops a log for ever. @returns whether this call did */
@@ -118,6 +151,34 @@ export function createLogStore(connection: StoreConnection) {
       const _id = { $in: wanted.map(({ level, index }) => `${log}/${level}/${index}`) }
       const found = await tiles.find({ _id }, { batchSize: wanted.length + 1 }).toArray()
       return new Map(found.map(({ _id: id, h }) => [id.slice(id.indexOf('/') + 1), hashesIn(h)]))
+    },
+  }
+}
+
+/** What the witnesses of a log last said. */
+function createWitnessStates(connection: StoreConnection) {
+  const witnesses = connection.model<WitnessDocument>('LogWitness', witnessSchema, 'log_witnesses')
+  return {
+    /** Returns what a witness last said of a log. @param witness name and id of its key */
+    async witness(log: number, witness: string): Promise<WitnessState | undefined> {
+      const found = await witnesses.findById(`${log}/${witness}`).lean<WitnessDocument>()
+      if (!found) return undefined
+      const { _id, ...state } = found
+      return state
+    },
+    /** Moves that on. @returns false when it is no longer what was read */
+    async setWitness(
+      [log, witness]: readonly [log: number, witness: string],
+      before: WitnessState | undefined,
+      { size, line, at }: WitnessState,
+    ): Promise<boolean> {
+      const _id = `${log}/${witness}`
+      if (before === undefined)
+        return unlessTaken(() => witnesses.create({ _id, size, at, ...given({ line }) }))
+      const change =
+        line === undefined ? { $set: { size, at }, $unset: { line: 1 } } : { $set: { size, line, at } }
+      const { matchedCount } = await witnesses.updateOne({ _id, size: before.size }, change)
+      return matchedCount === 1
     },
   }
 }

@@ -1,0 +1,133 @@
+import { warnSeldom } from '../../ports/warn-seldom.ts'
+import { type NoteKey, parseNote, signatureLine, verifyNote } from '../../signing/log/note.ts'
+import { formatOffer, parseSize, SIZE_TYPE } from '../../signing/log/witnessing.ts'
+import type { LogHead } from '../../store/audit/log.ts'
+import type { FlowDeps } from '../deps.ts'
+import { isRolledBack, stopLog } from './log.ts'
+import { growthPath } from './read-log.ts'
+
+/** Milliseconds from the end of one round to the next. With two attempts of 5 s a decision is witnessed within 15 s. */
+const PAUSE_MS = 5_000
+
+/** A checkpoint is cosigned again after this time, so that its age shows that the log is still watched. */
+const AGAIN_MS = 20 * 3_600_000
+
+type WitnessDeps = Parameters<typeof stopLog>[0] & Pick<FlowDeps, 'witnesses' | 'offers'>
+
+/** Has witnesses cosign the log's checkpoints. Nothing waits for it. */
+export interface WitnessRounds {
+  /** Asks every witness that has not cosigned the newest checkpoint. Never throws. */
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Starts the rounds; without witnesses there is none. Several processes may ask at once: it costs only time. */
+export function startWitnessRounds(deps: WitnessDeps): WitnessRounds {
+  const troubles = deps.witnesses.map(({ url }) =>
+    warnSeldom(deps.log, `the witness at ${url} did not cosign the log; it is asked again`),
+  )
+  const trouble = warnSeldom(deps.log, 'asking the witnesses of the log failed; they are asked again')
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const run = async (): Promise<void> => {
+    try {
+      const head = await deps.logs.current()
+      if (head?.note === undefined || isRolledBack(deps, head)) return
+      const asked = deps.witnesses.map((witness) =>
+        askWitness(deps, { ...head, note: head.note ?? '' }, witness),
+      )
+      for (const [at, result] of (await Promise.allSettled(asked)).entries())
+        if (result.status === 'fulfilled') troubles[at]?.worked()
+        else troubles[at]?.failed(result.reason)
+      await showCosigned(deps, head)
+      trouble.worked()
+    } catch (error) {
+      trouble.failed(error)
+    }
+  }
+  const turn = (): void => {
+    run().finally(() => {
+      if (!stopped) timer = setTimeout(turn, PAUSE_MS).unref()
+    })
+  }
+  if (deps.witnesses.length > 0) turn()
+  return {
+    run,
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+/**
+ * Has one witness cosign the checkpoint. It says itself which one it cosigned last, if that is not the one known here (409).
+ * @throws Error in words for an operator
+ */
+async function askWitness(
+  deps: WitnessDeps,
+  head: LogHead & { note: string },
+  { key, url }: FlowDeps['witnesses'][number],
+): Promise<void> {
+  const place = [head.number, witnessId(key)] as const
+  const at = deps.clock.now()
+  const known = await deps.logs.witness(...place)
+  const isFresh = known !== undefined && at.getTime() - known.at.getTime() < AGAIN_MS
+  if (known?.line !== undefined && known.size === head.size && isFresh) return
+  let old = known?.size ?? 0
+  for (let attempt = 1; ; attempt += 1) {
+    if (old > head.size) return seenLarger(deps, head, old)
+    const proof = await growthPath(deps, head, old)
+    const body = formatOffer({ old, proof, note: head.note })
+    const { outcome, answer } = await deps.offers.send({ url: `${url}/add-checkpoint`, body, at })
+    if (outcome === 'http_200') {
+      const line = await cosignatureIn(answer?.body ?? '', head.note, key)
+      await deps.logs.setWitness(place, known, { size: head.size, line, at })
+      return
+    }
+    const said = outcome === 'http_409' && answer?.type === SIZE_TYPE ? answer.body.replace(/\n$/, '') : ''
+    const size = parseSize(said)
+    if (size === undefined || size === old || attempt > 1) throw new Error(reasonOf(outcome))
+    old = size
+  }
+}
+
+function reasonOf(outcome: string): string {
+  if (outcome === 'http_404')
+    return 'it does not know the log; give its operator the vkey of /.well-known/countersign-log'
+  if (outcome === 'http_409' || outcome === 'http_422')
+    return `${outcome}: it has seen another history of this log; run: countersign doctor`
+  return outcome
+}
+
+/** A witness has seen more than the store knows: the store was put back. Unless another process of ours was meanwhile faster. */
+async function seenLarger(deps: WitnessDeps, { number }: LogHead, size: number): Promise<void> {
+  const head = await deps.logs.current()
+  if (head === undefined || head.number !== number || head.size >= size) return
+  if (!isRolledBack(deps, head)) await stopLog(deps, head)
+}
+
+/** @returns the line of the witness's own cosignature. @throws unless it holds for this checkpoint */
+async function cosignatureIn(body: string, note: string, key: NoteKey): Promise<string> {
+  const signed = parseNote(note + body)
+  const isHeld = (await verifyNote(signed, [key])).length > 0
+  const signature = signed.signatures.find(({ name, id }) => name === key.name && id === key.id)
+  if (!isHeld || signature === undefined) throw new Error('its answer has no cosignature of its key')
+  return signatureLine(signature)
+}
+
+/** Puts the cosignatures that there are on the checkpoint. */
+async function showCosigned(deps: WitnessDeps, head: LogHead): Promise<void> {
+  const { number, size, note = '' } = head
+  const states = await Promise.all(deps.witnesses.map(({ key }) => deps.logs.witness(number, witnessId(key))))
+  const lines = states.flatMap((state) =>
+    state?.size === size && state.line !== undefined ? [state.line] : [],
+  )
+  const cosigned_note = note + lines.join('')
+  if (lines.length === 0 || cosigned_note === head.cosigned_note) return
+  await deps.logs.cosign(head, { cosigned_note, cosigned_size: size, cosigned_at: deps.clock.now() })
+}
+
+function witnessId({ name, id }: NoteKey): string {
+  return `${name}+${id}`
+}
