@@ -9,6 +9,7 @@ import {
   type Trust,
   verifyBundle,
 } from '../signing/verify-bundle.ts'
+import { cautionsAbout } from '../signing/votes.ts'
 import type { NamedText } from './read-input.ts'
 import { type CommandResult, EXIT, oneLine } from './terminal.ts'
 
@@ -45,6 +46,7 @@ export async function verifyBundles(
     rows.push({ name, ...jsonOf(found) })
     if (found.verdict !== 'good') lines.push(`${found.verdict.padEnd(5)}  ${oneLine(name)}  ${found.message}`)
     else lines.push(`good   ${oneLine(name)}  ${payload?.rid} ${payload?.decision}`)
+    lines.push(...cautionsOf(found).map((caution) => `       CAUTION: ${caution}`))
   }
   const said = `${counts.good} good, ${counts.unmet} good but less than the policy asks for, ${counts.bad} bad`
   return {
@@ -69,7 +71,16 @@ function outcomeOf({ verdict, code, message = '', votes }: BundleVerdict): Parti
   }
 }
 
-function jsonOf({ verdict, checks, message, code, votes, service, log }: BundleVerdict) {
+/** What casts doubt on receipts that hold, such as a key that was revoked later. */
+function cautionsOf({ verdict, votes }: BundleVerdict): string[] {
+  const receipts = votes.map(({ receipt }) => receipt)
+  const closing = receipts.at(-1)
+  return verdict === 'bad' || closing === undefined ? [] : cautionsAbout(closing, receipts)
+}
+
+function jsonOf(found: BundleVerdict) {
+  const { verdict, checks, message, code, votes, service, log } = found
+  const cautions = cautionsOf(found)
   const closing = verdict === 'bad' ? undefined : votes.at(-1)
   return {
     verdict,
@@ -81,6 +92,7 @@ function jsonOf({ verdict, checks, message, code, votes, service, log }: BundleV
       ...closing.receipt.stated,
       votes: votes.map(({ proof, receipt }) => ({ payload: receipt.payload, proof })),
     }),
+    ...given({ caution: cautions.length > 0 ? cautions.join(' ') : undefined }),
   }
 }
 
@@ -101,7 +113,8 @@ const WORDS: Record<BundleCheck, string> = {
   witnesses: 'enough witnesses have seen that tree',
 }
 
-function describe({ verdict, checks, message, votes, service, log }: BundleVerdict): string {
+function describe(found: BundleVerdict): string {
+  const { verdict, checks, message, votes, service, log } = found
   const ran = checks.map(
     ({ check, outcome }) => `  ${outcome.padEnd(6)}  ${check.padEnd(10)}  ${WORDS[check]}`,
   )
@@ -126,7 +139,8 @@ function describe({ verdict, checks, message, votes, service, log }: BundleVerdi
   const shown = lines.flatMap(([name, value]) =>
     value === undefined ? [] : [`  ${name.padEnd(9)}  ${oneLine(value)}`],
   )
-  return [head, ...shown, ...ran].join('\n')
+  const cautions = cautionsOf(found).map((caution) => `CAUTION: ${caution}`)
+  return [head, ...shown, ...ran, ...cautions].join('\n')
 }
 
 function voteWords({ receipt: { payload, delegate }, proof }: ProvenVote): string {

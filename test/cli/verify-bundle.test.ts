@@ -81,6 +81,21 @@ describe('countersign verify of a bundle', () => {
     expect(broken).toMatchObject({ code: 1 })
   })
 
+  it('warns of a key that was revoked after it had signed', async () => {
+    const revoked = { ...testKey('decision'), revokedAt: new Date('2026-09-01T00:00:00Z') }
+    const jwks = file('revoked.json', JSON.stringify(toJwks([revoked])))
+    const run = (text: string, ...more: string[]) =>
+      cli(['verify', '-', '--jwks', jwks, ...more], { env: NOWHERE, stdin: text })
+    const words =
+      /CAUTION: The key was revoked later, at 2026-09-01T00:00:00.000Z\. A thief could have back-dated/
+    for (const text of [made.text, `${made.text}\n${rejected.text}\n`]) {
+      const found = await run(text)
+      expect([found.code, found.stdout]).toEqual([0, expect.stringMatching(words)])
+    }
+    const json = (await run(made.text, '--json')).json()
+    expect(json).toMatchObject({ verdict: 'good', caution: expect.stringMatching(/^The key was revoked/) })
+  })
+
   it('checks many, of many files or line by line; the exit code is that of the worst', async () => {
     const lines = `${made.text}\n${rejected.text}\n`
     const good = await verify(['-'], undefined, lines)

@@ -117,7 +117,8 @@ def verify_note(note: Note, keys: Sequence[NoteKey]) -> List[NoteKey]:
 
 
 def _count(text: str) -> int:
-    if re.fullmatch("0|[1-9][0-9]*", text, re.ASCII) is None or int(text) > MOST:
+    # Python refuses to read thousands of digits, with an error of its own.
+    if re.fullmatch("0|[1-9][0-9]{0,15}", text, re.ASCII) is None or int(text) > MOST:
         raise NoteError("not a number of entries")
     return int(text)
 
