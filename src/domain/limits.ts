@@ -17,7 +17,7 @@ export const REQUESTS_A_MINUTE = {
   push_test: 5,
   bootstrap: 20,
   poll: 300,
-  log: 600,
+  log: 1200,
 } as const
 
 /** A limit after a use was counted or refused. */

@@ -110,7 +110,7 @@ it(`kill -9 at ${POINTS.length} writes of the first start on a copy, one after t
   const count = (type: string) => entries.filter((entry) => entry.startsWith(`${type} `)).length
   const once = ['store.restored', 'session.ended', 'bootstrap.expired', 'delivery.dropped']
   expect(once.map(count)).toEqual([1, 1, 1, 1])
-  // Each of three purposes had a first key, and got one more.
-  expect(count('signing_key.created')).toBe(6)
+  // Each of five purposes had a first key, and got one more.
+  expect(count('signing_key.created')).toBe(10)
   expect(await findings()).toEqual(before)
 })

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { createSequencer, ensureLog, renewLog } from '../../../src/flow/audit/log.ts'
 import { proveGrowth, proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
@@ -19,6 +22,9 @@ import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../suppor
 import { restoreStore } from '../../support/restored.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 import { useTrailStore } from '../../support/trail-store.ts'
+
+/** The program of test/judges/log, where .ci/run could build it. */
+const JUDGE = process.env.LOG_JUDGE ?? ''
 
 let service: TestService
 let setting: LiveSetting
@@ -121,6 +127,29 @@ describe('the log of a service', () => {
     const growth = await proveGrowth(deps, size)
     expect(hashOnNode(consistencyHolds({ size, root }, after, growth?.path ?? []))).toBe(true)
   })
+
+  it.skipIf(JUDGE === '')(
+    'holds before golang.org/x/mod/sumdb, which reads all of it, over full tiles and partial ones',
+    async () => {
+      const own = await useService()
+      const { deps } = own.composition
+      const older = await logAll(own)
+      const entries = Array.from({ length: 600 }, (_, at) => entryNumber(at + 1))
+      await createAppender(deps)(entries)
+      const { size } = await logAll(own)
+      expect(size).toBeGreaterThan(600)
+      const vkey = await vkeyOf(own)
+      const ruling = async (given: object) => {
+        const answer = promisify(execFile)(JUDGE, { timeout: 60_000 })
+        answer.child.stdin?.end(JSON.stringify({ url: `${own.url}/log`, vkey, older: older.note, ...given }))
+        return JSON.parse((await answer).stdout)
+      }
+      expect(await ruling({})).toBe(size)
+      const other = older.note.replace(/\n\d+\n/, `\n${older.size + 1}\n`)
+      expect(await ruling({ older: other })).toMatch(/invalid signature/)
+      expect(await ruling({ vkey: await vkeyOf() })).toMatch(/no verifiable signatures/)
+    },
+  )
 
   it.each([
     ['0/000', 404],
