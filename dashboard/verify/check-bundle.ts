@@ -66,7 +66,10 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]
     'A bundle',
     'It is a bundle of this format, byte for byte, with nothing in it that no check reads.',
   ],
-  challenge: ['Signed statement', 'The approver’s passkey signed this very statement (intent).'],
+  challenge: [
+    'Signed statement',
+    'A passkey signed this very statement (intent). Nothing in the file proves that it is the approver’s.',
+  ],
   origin: [
     'Page',
     'The passkey was used on a page of the service that the statement names, and in no frame.',

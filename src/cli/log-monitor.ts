@@ -97,8 +97,11 @@ function resultOf(findings: readonly Finding[], head?: OpenedCheckpoint): Comman
 /** Verifies the checkpoint by the keys of the policy. @returns what is wrong, in words */
 async function verified(note: string, { logs, witnesses }: TrustPolicy): Promise<OpenedCheckpoint | string> {
   try {
-    const { origin } = parseCheckpointText(parseNote(note).text)
-    const log = logs.find(({ key }) => key.name === origin)
+    const { text, signatures } = parseNote(note)
+    const { origin } = parseCheckpointText(text)
+    const named = logs.filter(({ key }) => key.name === origin)
+    // A log whose key was rotated has several under its name.
+    const log = named.find(({ key }) => signatures.some(({ id }) => id === key.id)) ?? named[0]
     if (log === undefined)
       return `the checkpoint is of the log ${oneLine(origin)}, which the policy does not name; add its line "log <vkey>" only if its operator says why it has another name`
     const keys = [...witnesses.values()].map(({ key }) => key)

@@ -12,6 +12,7 @@ import {
   COSIGNATURE,
   cosignatureBytes,
   formatVkey,
+  LOG_SIGNATURE,
   noteKey,
   parseNote,
   signatureLine,
@@ -50,8 +51,8 @@ async function useLog(first: SmallLog) {
   const url = await listenLocally(server)
   onTestFinished(() => closeServer(server))
   const [state, policy] = [join(folder, 'state.json'), join(folder, 'trust.policy')]
-  const trust = (quorum: string) =>
-    writeFile(policy, `log ${first.vkey}\nwitness W ${formatVkey(witness)}\nquorum ${quorum}\n`)
+  const trust = (quorum: string, former = '') =>
+    writeFile(policy, `${former}log ${first.vkey}\nwitness W ${formatVkey(witness)}\nquorum ${quorum}\n`)
   await trust('none')
   const monitor = async (...more: string[]) => {
     shown.asked = []
@@ -70,6 +71,8 @@ it('follows a log that only grows, and says of every other what it did', async (
   expect(await monitor()).toEqual([0])
   expect(shown.asked).toEqual(['checkpoint', 'tile/0/000', 'tile/0/001', 'tile/0/002.p/88'])
   shown.size = 700
+  const former = await noteKey(log.origin, LOG_SIGNATURE, publicKeyOf(new Uint8Array(32).fill(8)))
+  await trust('none', `log ${formatVkey(former)}\n`)
   expect(await monitor()).toEqual([0])
   expect(shown.asked).toEqual(['checkpoint', 'tile/0/002.p/188'])
 

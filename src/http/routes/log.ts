@@ -2,7 +2,7 @@ import { Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { isRolledBack } from '../../flow/audit/log.ts'
 import { describeLog, readTile, shownCheckpoint } from '../../flow/audit/read-log.ts'
-import { parseTilePath, TILE_WIDTH } from '../../signing/log/tiles.ts'
+import { parseTilePath } from '../../signing/log/tiles.ts'
 import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByAddress } from '../middleware/limit.ts'
@@ -40,8 +40,7 @@ const showTile: Endpoint = async (deps, request, response) => {
   const hidden = tile?.level === 'entries' && deps.settings.logEntries === 'private'
   const bytes = tile === undefined || hidden ? undefined : await readTile(deps, tile)
   if (tile === undefined || bytes === undefined) throw refusal('not_found')
-  // A partial tile never changes either; the wider one has another address.
-  const seconds = tile.width === TILE_WIDTH ? 31_536_000 : 86_400
-  response.setHeader('Cache-Control', `public, max-age=${seconds}, immutable`)
+  // A log that goes on after a restore has other tiles at the same addresses: caches must not mix them.
+  response.setHeader('Cache-Control', 'public, max-age=300')
   response.type('application/octet-stream').send(Buffer.from(bytes))
 }
