@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { sha256Hex } from '../../src/signing/digest.ts'
 import { openCheckpoint, parseCheckpointText } from '../../src/signing/log/checkpoint.ts'
@@ -9,7 +11,7 @@ import { size as times } from '../support/size.ts'
 import { type SmallLog, smallLog } from '../support/small-log.ts'
 
 /** A folder with a policy that names these logs, and the witness on it. */
-async function useWitness(...logs: SmallLog[]) {
+async function useWitness(...logs: Pick<SmallLog, 'vkey'>[]) {
   const { folder } = await useDataDir()
   const [policy, data] = [join(folder, 'logs.txt'), join(folder, 'witness')]
   await writeFile(policy, [...logs.map(({ vkey }) => `log ${vkey}`), 'quorum none', ''].join('\n'))
@@ -123,6 +125,21 @@ it('is killed at any moment and still remembers every checkpoint that it cosigne
   const answer = await witness.post(forked.offer(given, given + 5))
   expect([409, 422]).toContain(answer.status)
 }, 120_000)
+
+const JUDGE = process.env.WITNESS_JUDGE
+if (JUDGE === undefined) console.warn('WITNESS_JUDGE is not set: the judge in Go is skipped (.ci/run)')
+
+it.skipIf(JUDGE === undefined)(
+  'is understood by a log of Go’s own packages',
+  async () => {
+    const run = async (...args: string[]) => (await promisify(execFile)(JUDGE ?? '', args)).stdout
+    const [secret = '', vkey = ''] = (await run()).split('\n')
+    const { start } = await useWitness({ vkey })
+    const witness = await start()
+    expect(await run(witness.url, witness.vkey, secret)).toBe('1\n2\n3\n7\n8\n255\n256\n257\n700\n')
+  },
+  60_000,
+)
 
 it('cosigns one of many checkpoints that are offered for one size at once', async () => {
   const log = await smallLog('log.example.com/raced')
