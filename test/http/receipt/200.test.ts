@@ -160,7 +160,7 @@ describe('with its place in the log', () => {
     })
   })
 
-  it('503 when the time is over; 409 for a decision from before the log', async () => {
+  it('503 until a witness signed it, too, when the time is over; 409 for a decision from before the log', async () => {
     const id = await ask(setting)
     await decideByPasskey(setting, id, 'approved')
     const late = await callWithKey(service, setting.key, `/${id}/receipt?log=witnessed&timeout=1`)
@@ -175,6 +175,20 @@ describe('with its place in the log', () => {
           'The decision is not witnessed yet; ask again in 2 seconds, or take the receipt without a place in the log (`log=none`).',
       },
     ])
+    // As the round of the witnesses leaves it.
+    const heads = service.composition.connection.collection('log_head')
+    const head = await heads.findOne({})
+    const line = `— witness.example.org ${Buffer.alloc(76, 1).toString('base64')}\n`
+    const cosigned = {
+      cosigned_note: `${head?.note}${line}`,
+      cosigned_size: head?.size,
+      cosigned_at: new Date(),
+    }
+    await heads.updateOne({}, { $set: cosigned })
+    const seen = await bundleOf(id, setting.key, '?log=witnessed&timeout=1')
+    expect(JSON.parse(seen).log.proof).toContain(line)
+    expect((await judged(seen, {}, await trust())).passed).toContain('checkpoint')
+
     const records = service.composition.connection.collection('audit_log')
     const $unset = { 'entry.detail.subject_sha256': 1 as const }
     await records.updateOne({ 'entry.subject': id, 'entry.type': 'approval.approved' }, { $unset })
