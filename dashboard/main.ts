@@ -9,7 +9,13 @@ import { Router } from './shell/router.ts'
 
 /** Every page; `shell/navigation.ts` says who may open those of them that not everybody may. */
 const PAGES: readonly PageEntry[] = [
-  { path: '/overview', load: async () => (await import('./overview/overview-page.ts')).overviewPage },
+  {
+    path: '/overview',
+    load: async () => {
+      const { overviewPage } = await import('./overview/overview-page.ts')
+      return async (context) => tellSuspended(await overviewPage(context), context.user)
+    },
+  },
   {
     path: '/',
     // Most visits begin with the inbox: its code loads with the shell, not after it.
@@ -35,7 +41,7 @@ const PAGES: readonly PageEntry[] = [
   { path: '/verify', public: true, load: async () => (await import('./verify/verify-page.ts')).verifyPage },
 ]
 
-/** Warns in the inbox, which people visit often, of a suspended passkey: it may have a copy. */
+/** Warns on the pages that people begin with of a suspended passkey: it may have a copy. */
 function tellSuspended(view: PageView, { has_suspended_passkey }: User): PageView {
   if (has_suspended_passkey) {
     const said = 'one of your passkeys is suspended, because a copy of it may exist. '

@@ -147,14 +147,6 @@ function asker({ requested_by, on_behalf_of: other }: PendingRequest, account: H
   return [callerName(requested_by.key_name), account, ...standing]
 }
 
-/** Shows every row by itself again. */
-export function ungroupRows(rows: readonly InboxRow[]): void {
-  for (const { element, group } of rows) {
-    element.classList.remove('folded')
-    group.replaceChildren()
-  }
-}
-
 /** A list of more rows is drawn in parts. */
 const LONG = 200
 /** Rows of a part. A browser skips the parts far from the window; what it spends on a frame grows with the number of siblings. */

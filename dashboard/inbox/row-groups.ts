@@ -32,6 +32,14 @@ export function groupRows(rows: readonly InboxRow[], unfolded: Unfolded, changed
   return [...groups.values()].flat()
 }
 
+/** Shows every row by itself again. */
+export function ungroupRows(rows: readonly InboxRow[]): void {
+  for (const { element, group } of rows) {
+    element.classList.remove('folded')
+    group.replaceChildren()
+  }
+}
+
 function controls(
   kind: string,
   rows: readonly InboxRow[],

@@ -1,7 +1,7 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { inboxFilter, inboxOrder, isGrouped } from '../../webauthn-page/kit/request/inbox-filter.ts'
-import { appendRows, type InboxRow, inboxRow, placeRows, sizeParts, ungroupRows } from './inbox-row.ts'
+import { appendRows, type InboxRow, inboxRow, placeRows, sizeParts } from './inbox-row.ts'
 import { callersLegend, LISTED, type Pending } from './pending.ts'
 import type { Unfolded } from './row-groups.ts'
 
@@ -134,7 +134,7 @@ export class WaitingList {
     const rows = this.#order.filter(({ request }) => this.#rows.has(request.id))
     rows.sort((a, b) => order(a.request, b.request))
     if (!isGrouped()) {
-      ungroupRows(rows)
+      this.#groups?.ungroupRows(rows)
       return rows
     }
     if (this.#groups === undefined) {

@@ -1,5 +1,6 @@
 import type { accountAnswer } from '../../src/http/api/account.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
+import { pendingShape, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 import { type Child, div, el, folded, hint, lede, link } from '../../webauthn-page/kit/dom/element.ts'
@@ -52,12 +53,14 @@ const PERIODS = [7, 30, 90] as const
 
 /** `/overview`: how the requests of the account went, for its owner and its auditors. */
 export async function overviewPage(context: PageContext): Promise<PageView> {
-  const { ofAccount, query } = context
+  const { ofAccount, query, invitations } = context
   const days = PERIODS.find((period) => String(period) === query.get('days')) ?? 30
   const path = ofAccount('/account/overview')
-  const [figures, account, steps] = await Promise.all([
+  const [figures, account, waiting, consents, steps] = await Promise.all([
     get(`${path}${path.includes('?') ? '&' : '?'}days=${days}`, overviewShape),
     get(ofAccount('/account'), accountShape),
+    get('/me/pending', pendingShape),
+    get('/account/bootstrap', waitingConsentsShape),
     // The page is complete without it.
     nextStepsSection(context).catch(() => undefined),
   ])
@@ -65,6 +68,7 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
     'overview',
     el('h1', {}, 'Overview'),
     lede('How live requests went, by the day (UTC) on which they were made.'),
+    waitingLine(waiting, consents.data.length + invitations.length),
     periods(days, context),
     ...troubles(figures, account, context),
     keyFigures(figures, context),
@@ -75,6 +79,22 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
     byReason(figures),
   )
   return { title: 'Overview', scene, wide: true }
+}
+
+/**
+ * Leads to the inbox while something waits there for the person who looks; nothing else does on the page that owners begin with.
+ * @param others requests for an API key, and invitations
+ */
+function waitingLine(
+  { data, next_cursor }: ReturnType<typeof pendingShape>,
+  others: number,
+): HTMLElement | undefined {
+  if (data.length + others === 0) return undefined
+  const count = `${shownNumber(data.length)}${next_cursor === null ? '' : '+'}`
+  const requests = `${count} ${data.length === 1 ? 'request waits' : 'requests wait'} for you`
+  const questions = `${shownNumber(others)} ${others === 1 ? 'question waits' : 'questions wait'} in your inbox`
+  const said = data.length > 0 ? requests : questions
+  return notice('info', link('/', said), '.')
 }
 
 function periods(shown: number, { href }: PageContext): HTMLElement {

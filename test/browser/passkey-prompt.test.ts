@@ -24,6 +24,7 @@ describeInBrowser('a passkey prompt that nobody answers', () => {
 
   /** Without `ownPrompt` the browser shows no window of its own, as those do whose prompt leaves the page usable. */
   const visit = async (path: string, ownPrompt = false): Promise<Page> => {
+    suite.server().state.keys = []
     const { page, context } = await suite.visit({}, ownPrompt ? FULL_BROWSER : undefined)
     if (!ownPrompt) await (await context.newCDPSession(page)).send('WebAuthn.enable')
     await page.addInitScript(WATCH)

@@ -379,7 +379,8 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByText('this browser blocks the cookies of this page').waitFor()
   })
 
-  it('leads only to pages of its own after signing in', async () => {
+  it('leads only to pages of its own after signing in, and a new owner to the inbox', async () => {
+    suite.server().state.keys = []
     for (const next of [
       '//evil.example',
       'https://evil.example',

@@ -56,6 +56,13 @@ describeInBrowser('an account of several people, each in a browser of their own'
     const id = await ask(suite.service(), key, { action: 'Deploy release 4.2' })
     await approver.page.goto('/')
     await approver.page.getByRole('link', { name: 'Deploy release 4.2' }).waitFor()
+    // Where a sign-in without a page to come back to leads: an owner sees at once what waits.
+    await approver.page.goto('/signin')
+    await approver.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+    await owner.page.goto('/signin')
+    await owner.page.waitForURL('**/overview')
+    await owner.page.getByRole('link', { name: '1 request waits for you' }).click()
+    await owner.page.getByRole('link', { name: 'Deploy release 4.2' }).waitFor()
     await approve(approver, id)
     await approver.page.getByText('Your vote is recorded').waitFor()
     expect(await readRequest(suite.service(), key, id)).toMatchObject({ status: 'pending' })

@@ -1,10 +1,13 @@
+import type { currentSessionAnswer } from '../../src/http/api/session.ts'
+import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, post, RequestFailure } from '../kit/api/request.ts'
-import { nullable } from '../kit/api/shape.ts'
+import { answer, nullable } from '../kit/api/shape.ts'
 import { noteSignedIn } from '../kit/api/signed-in-before.ts'
 import { button, submitButton } from '../kit/dom/button.ts'
 import { div, el, lede, link, note } from '../kit/dom/element.ts'
 import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
+import { kept } from '../kit/dom/kept.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
 import {
@@ -19,7 +22,10 @@ import { nextPath } from './next-path.ts'
 
 /** `/signin?next=<path>`: leads a signed-in person on at once, unless the parameter `again` asks for a new proof of identity. */
 export async function signInPage(): Promise<void> {
-  const goOn = (): void => location.replace(nextPath(location.search, location.origin))
+  const goOn = async (): Promise<void> => {
+    const path = nextPath(location.search, location.origin)
+    location.replace(path === '/' ? await firstPage().catch(() => path) : path)
+  }
   const again = new URLSearchParams(location.search).has('again')
   if (!again && (await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
   const scene = plainScene(
@@ -38,16 +44,34 @@ export async function signInPage(): Promise<void> {
   showScene('Sign in', scene, { focus: false })
 }
 
+/**
+ * Returns the page that a person begins with: the overview for the owner of an account that is in use, else the inbox, which also
+ * guides a new owner. @throws RequestFailure, ShapeError
+ */
+async function firstPage(): Promise<string> {
+  const { accounts } = await get('/session', currentSessionShape)
+  const guided = kept('localStorage', 'countersign.first-run')
+  if (accounts[0]?.role !== 'owner' || (guided !== null && !guided.startsWith('past '))) return '/'
+  const { data } = await get('/account/api-keys', answer<{ data: readonly unknown[] }>())
+  return data.length > 0 ? '/overview' : '/'
+}
+
+const currentSessionShape = answer<Answer<typeof currentSessionAnswer>>()
+
 /** Returns the person signed in on this browser; undefined for nobody. @throws RequestFailure, ShapeError */
 export async function whoIsSignedIn(): Promise<User | undefined> {
   return (await get('/session?optional=true', nullable(sessionShape)))?.user
 }
 
 /** Sign-in by passkey or code. A browser without passkeys offers `url` to copy. `codesOpen` shows the form for codes at once. */
-export function signInPanel(then: (user: User) => void, url?: string, codesOpen = false): HTMLElement {
-  const signedIn = (user: User): void => {
+export function signInPanel(
+  then: (user: User) => void | Promise<void>,
+  url?: string,
+  codesOpen = false,
+): HTMLElement {
+  const signedIn = async (user: User): Promise<void> => {
     noteSignedIn(user.approver)
-    then(user)
+    await then(user)
   }
   const slot = noticeSlot()
   const passkey = button('Sign in with a passkey', 'primary', async () => {
@@ -57,7 +81,7 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
       const { options } = await post('/session/passkey/options', {}, requestOptionsShape)
       const credential = await usePasskey(options, slot)
       const { user } = await post('/session/passkey', { credential }, sessionShape)
-      signedIn(user)
+      await signedIn(user)
     } catch (error) {
       if (error instanceof RequestFailure && error.code === 'sign_in_failed') slot.show('error', NOT_THIS_ONE)
       else slot.fail(error)
@@ -87,7 +111,7 @@ const NO_COOKIES =
 const NOT_THIS_ONE = `this passkey does not sign you in. It was removed, or it belongs to another service. Use another passkey or a code. If you have none left: ${NEW_LINK}`
 
 /** When the form is sent, messages move from the passkey's button to its own. */
-function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
+function codeForm(slot: NoticeSlot, signedIn: (user: User) => Promise<void>): HTMLElement {
   const email = emailField('E-mail', 'username')
   const code = field({
     label: 'Code',
@@ -108,7 +132,7 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
     if (path === undefined) return wrong(code, 'Enter 6 digits, or a backup code of 10 letters and digits.')
     const body = { email: address, code: code.input.value.replaceAll(' ', '') }
     const { user } = await post(path, body, sessionShape)
-    signedIn(user)
+    await signedIn(user)
   }
   return form(
     {},
