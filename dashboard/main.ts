@@ -1,7 +1,5 @@
 import type { User } from '../webauthn-page/kit/api/contract.ts'
 import { wasSignedIn } from '../webauthn-page/kit/api/signed-in-before.ts'
-import { link } from '../webauthn-page/kit/dom/element.ts'
-import { notice } from '../webauthn-page/kit/dom/notice.ts'
 import { forgetWhenLeft } from '../webauthn-page/kit/dom/stage.ts'
 import { openInbox } from './inbox/inbox-page.ts'
 import type { PageEntry, PageView } from './shell/page-entry.ts'
@@ -42,11 +40,8 @@ const PAGES: readonly PageEntry[] = [
 ]
 
 /** Warns on the pages that people begin with of a suspended passkey: it may have a copy. */
-function tellSuspended(view: PageView, { has_suspended_passkey }: User): PageView {
-  if (has_suspended_passkey) {
-    const said = 'one of your passkeys is suspended, because a copy of it may exist. '
-    view.scene.querySelector('h1')?.after(notice('warning', said, link('/account', 'See your account'), '.'))
-  }
+async function tellSuspended(view: PageView, { has_suspended_passkey }: User): Promise<PageView> {
+  if (has_suspended_passkey) (await import('./account/factors.ts')).tellSuspended(view.scene)
   return view
 }
 

@@ -1,4 +1,6 @@
 // What both page builds have in common; webauthn-page/vite.config.ts and dashboard/vite.config.ts differ in the folder.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +25,24 @@ const compressAssets = {
       }),
     )
   },
+}
+
+/**
+ * Puts the script of the theme into the page's head, as a file: it must run before anything is drawn, when no module does, and the
+ * policy allows no script inside the page.
+ */
+const themeFirst = () => {
+  const source = readFileSync(new URL('../webauthn-page/kit/theme.js', import.meta.url), 'utf8')
+  const fileName = `assets/theme-${createHash('sha256').update(source).digest('base64url').slice(0, 8)}.js`
+  return {
+    name: 'theme-first',
+    apply: 'build',
+    buildStart() {
+      this.emitFile({ type: 'asset', fileName, source })
+    },
+    transformIndexHtml: (html) =>
+      html.replace('<title>', `<script src="/${fileName}"></script>\n    <title>`),
+  }
 }
 
 /**
@@ -63,7 +83,7 @@ export function pageBuild(folder, publicDir = false, more = []) {
     root: fileURLToPath(new URL(`../${folder}/`, import.meta.url)),
     base: '/',
     publicDir,
-    plugins: [compressAssets, ...more],
+    plugins: [themeFirst(), compressAssets, ...more],
     build: {
       outDir: fileURLToPath(new URL(`../dist/${folder}`, import.meta.url)),
       emptyOutDir: true,

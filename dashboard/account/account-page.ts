@@ -30,7 +30,7 @@ import { candidatesShape, codesSection, delegateSection, passkeysSection } from 
 import { hearingSection, loadHearing, mailSection } from './hearing.ts'
 import { loadPushDevices, pushSection } from './push.ts'
 import { endedShape, type SessionEntry, sessionsShape } from './session-shapes.ts'
-import { timesSection } from './times.ts'
+import { themeSection, timesSection } from './times.ts'
 
 const madeShape = answer<Pick<Answer<typeof accountAnswer>, 'id'>>()
 
@@ -63,6 +63,7 @@ export async function accountPage({ user, accounts, done, go }: PageContext): Pr
     delegateSection(user, candidates, done),
     profileSection(user, done),
     timesSection(),
+    themeSection(),
     membershipsSection(accounts, done),
     user.account_id === undefined && ownAccountSection(user, go),
   )

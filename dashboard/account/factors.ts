@@ -12,9 +12,10 @@ import { post, put } from '../../webauthn-page/kit/api/request.ts'
 import { list, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { div, el, hint, kind, note, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint, kind, link, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment, timeZone } from '../../webauthn-page/kit/dom/moment.ts'
+import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
 import {
   createPasskey,
@@ -320,4 +321,10 @@ function readTime(time: Field): string | undefined {
   const read = atWallTime(time.input.value, timeZone)
   if (!Number.isNaN(read.getTime())) return read.toISOString()
   return wrong(time, 'Enter a day and a time.')
+}
+
+/** Says below the heading that a passkey is suspended. */
+export function tellSuspended(scene: HTMLElement): void {
+  const said = 'one of your passkeys is suspended, because a copy of it may exist. '
+  scene.querySelector('h1')?.after(notice('warning', said, link('/account', 'See your account'), '.'))
 }

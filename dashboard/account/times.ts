@@ -1,6 +1,7 @@
+import { kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { chooseZone, chosenZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { type Choice, choiceField } from '../parts/fields.ts'
-import { section } from '../parts/section.ts'
+import { type Section, section } from '../parts/section.ts'
 import { holdsUnsaved } from '../parts/unsaved.ts'
 
 /** The choice of the time zone in which this browser writes times. */
@@ -10,16 +11,39 @@ export function timesSection(): HTMLElement {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone
   const choices: Choice[] = [['', `The browser’s own (${own})`], ...zones()]
   const choice = choiceField({ label: 'Time zone', name: 'zone', choices, value: chosenZone() })
-  choice.input.addEventListener('change', () =>
+  applyAtOnce(part, choice.input, chooseZone)
+  part.body.append(choice.row)
+  return part.element
+}
+
+const THEMES: Choice[] = [
+  ['', 'As the system'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+]
+
+/** The choice of the theme in this browser. `webauthn-page/kit/theme.js` reads it before a page is drawn. */
+export function themeSection(): HTMLElement {
+  const part = section('Theme', 'How pages look in this browser.')
+  const value = kept('localStorage', 'theme') ?? ''
+  const choice = choiceField({ label: 'Colours', name: 'theme', choices: THEMES, value })
+  applyAtOnce(part, choice.input, (theme) => {
+    if (theme === '') localStorage.removeItem('theme')
+    else localStorage.setItem('theme', theme)
+  })
+  part.body.append(choice.row)
+  return part.element
+}
+
+/** Stores a choice as soon as it is made. Pages read it only when they are loaded. */
+function applyAtOnce(part: Section, input: HTMLSelectElement, store: (value: string) => void): void {
+  input.addEventListener('change', () =>
     part.slot.attempt(() => {
-      chooseZone(choice.input.value)
-      // The formatters read the zone only when a page is loaded.
+      store(input.value)
       if (!holdsUnsaved(document)) return location.reload()
       part.slot.show('success', 'it applies once the page is reloaded. Save your input first.')
     }),
   )
-  part.body.append(choice.row)
-  return part.element
 }
 
 /** The time zones that the browser knows, grouped by continent. */

@@ -12,6 +12,7 @@ import { section } from '../parts/section.ts'
 import { refusingPolicy } from '../settings/policy-warnings.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext } from '../shell/page-entry.ts'
+import { showBadge } from './badge.ts'
 
 // In this file for its size: each one more that may load has a name in the first.
 export { tellOffers } from './invitations.ts'
@@ -42,8 +43,9 @@ export class BelowInbox {
     this.#context = context
   }
 
-  /** Shows, each time the list of pending requests has become empty, what was decided lately. */
+  /** Shows the number of pending requests on the icon and, each time there are none any more, what was decided lately. */
   listed(count: number): void {
+    showBadge(count, this.#context.signal)
     const emptied = count === 0 && this.#before > 0 && this.#context.account.role !== 'none'
     this.#before = count
     if (emptied) this.#reading = this.#readLately().catch(() => {})

@@ -7,6 +7,7 @@ import { type Child, div, el, folded, hint, lede, link } from '../../webauthn-pa
 import { ago, duration } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { showBadge } from '../inbox/badge.ts'
 import { nextStepsSection } from '../inbox/next-steps.ts'
 import { section } from '../parts/section.ts'
 import { type Overview, overviewShape } from '../requests/request-shapes.ts'
@@ -64,6 +65,7 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
     // The page is complete without it.
     nextStepsSection(context).catch(() => undefined),
   ])
+  showBadge(waiting.data.length, context.signal)
   const scene = div(
     'overview',
     el('h1', {}, 'Overview'),

@@ -46,7 +46,7 @@ describeInBrowser('an inbox of many', () => {
     await expect.poll(() => links(true)).toBeLessThan(200)
 
     await page.keyboard.press('/')
-    await page.keyboard.type('invoice 1998.')
+    await page.locator('input:focus').fill('invoice 1998.')
     await expect.poll(() => page.locator('.inbox-row:visible').count()).toBe(1)
     expect(await page.locator('#waiting h2').first().innerText()).toBe('Pending requests 1 of 2000')
     await page.getByRole('searchbox').fill('')
@@ -86,5 +86,45 @@ describeInBrowser('an inbox of many', () => {
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Invoice 1000.')
     await page.getByRole('combobox', { name: 'Order' }).selectOption('By caller')
     expect(await page.evaluate(`document.querySelectorAll('.inbox-part').length`)).toBeGreaterThan(5)
+  })
+
+  it('shows the number on the icons, as long as it is followed', async () => {
+    await page.addInitScript('navigator.setAppBadge = async (count) => { window.badge = count }')
+    const icon = (): Promise<unknown> => page.evaluate(`document.querySelector('link[rel="icon"]').href`)
+    suite.server().state.pending = Array.from({ length: 3 }, (_, at) => samplePending({ id: `req_${at}` }))
+    await open()
+    await expect.poll(icon).toMatch(/^data:image\/svg\+xml,.*%3E3%3C%2Ftext/)
+    expect(await page.evaluate('window.badge')).toBe(3)
+    await page.getByRole('link', { name: 'Account', exact: true }).click()
+    await expect.poll(icon).toMatch(/\/assets\/favicon-/)
+    suite.server().state.pending = []
+    await open()
+    await expect.poll(() => page.evaluate('window.badge')).toBe(0)
+  })
+
+  it('has the theme that was chosen in this browser, from the first moment and on every page', async () => {
+    const shown = (): Promise<unknown> => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const [light, dark] = ['rgb(243, 245, 244)', 'rgb(15, 21, 19)']
+    // What is known before the page's own script runs.
+    await page.addInitScript(
+      `addEventListener('DOMContentLoaded', () => { window.early = document.documentElement.dataset.theme }, { once: true })`,
+    )
+    await page.emulateMedia({ colorScheme: 'light' })
+    for (const [choice, system, colour] of [
+      ['Dark', 'light', dark],
+      ['Light', 'dark', light],
+      ['As the system', 'dark', dark],
+    ] as const) {
+      await page.emulateMedia({ colorScheme: system })
+      await page.goto('/account')
+      const reloaded = page.waitForEvent('load')
+      await page.getByRole('combobox', { name: 'Colours' }).selectOption(choice)
+      await reloaded
+      await expect.poll(shown).toBe(colour)
+      await page.goto('/a/req_7K2M9Q4R8S1T6W5X0YZABCDEFG')
+      expect(await shown()).toBe(colour)
+      const early = choice === 'As the system' ? undefined : choice.toLowerCase()
+      expect(await page.evaluate('window.early'), 'no flash').toBe(early)
+    }
   })
 })

@@ -131,7 +131,7 @@ describe('the size of what is loaded first', () => {
         'request-log',
         'request-past',
       ],
-      'section',
+      ...['section', 'theme'],
     ])
     const size = async (names: readonly string[]) =>
       (await Promise.all(names.map((name) => readFile(join(BUILT_PAGE, 'assets', `${name}.gz`))))).reduce(
