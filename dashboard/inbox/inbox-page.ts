@@ -1,19 +1,15 @@
-import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import type { WaitingConsent } from '../../webauthn-page/kit/api/contract.ts'
+import { get } from '../../webauthn-page/kit/api/request.ts'
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
-import { announce, div, el, link, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el } from '../../webauthn-page/kit/dom/element.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
-import { ago } from '../../webauthn-page/kit/dom/moment.ts'
-import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
-import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
 import { keysShape } from '../keys/key-shapes.ts'
-import { section } from '../parts/section.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { Guide } from './first-run.ts'
-import { firstPending, loadPending, type Pending } from './pending.ts'
+import { firstPending, loadConsents, loadPending, type Pending } from './pending.ts'
 import { comesBack } from './place.ts'
-import { holdRows, inboxTitle } from './waiting-list.ts'
+import { inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
 type Asked = [Pending, WaitingConsent[]]
@@ -48,86 +44,18 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     fresh: () => guide?.look(),
     listed: (count) => void below.then((parts) => parts?.listed(count)),
   })
-  const asking = consentsSection(consents)
+  const asking = consents.length > 0 && (await import('./consents.ts')).consentsSection(consents)
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
     // Sections with waiting items come first; empty ones go last, so that a late arrival moves nothing that may be pressed.
-    ...(consents.length > 0 ? [asking] : []),
+    asking,
     ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
-    ...(consents.length > 0 ? [] : [asking]),
   )
   void below.then((parts) => parts?.fill(scene, guide?.decided))
+  // None wait, nearly always: what shows one that comes later loads late, too.
+  if (asking === false) void import('./consents.ts').then((found) => scene.append(found.consentsSection([])))
   return { title: inboxTitle(pending), scene, wide: true }
-}
-
-const POLL_MS = 5000
-
-/** Reads the waiting requests for an API key of this account. @throws RequestFailure, ShapeError */
-async function loadConsents(): Promise<WaitingConsent[]> {
-  return (await get('/account/bootstrap', waitingConsentsShape)).data
-}
-
-/** The waiting requests for an API key. Hidden while there are none, nearly always; appears without a reload. */
-function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
-  const part = section(
-    'Requests for an API key',
-    'Agents that ask for a key of your account. Opening a request decides nothing; you confirm on the next page.',
-  )
-  const list = el('ul', { class: 'waiting-list' })
-  part.body.replaceChildren(list)
-  let shown = ''
-  const show = (waiting: readonly WaitingConsent[]): void => {
-    const ids = waiting.map(({ id }) => id).join()
-    if (ids === shown && shown !== '') return
-    if (shown !== '' || part.element.isConnected) tell(shown, waiting)
-    shown = ids
-    const focused = list.contains(document.activeElement)
-    // This section may stand above the list of requests, and move its rows.
-    holdRows(() => {
-      part.element.hidden = waiting.length === 0
-      list.replaceChildren(...waiting.map(consentRow))
-    })
-    if (focused && waiting.length > 0) part.element.querySelector('h2')?.focus({ preventScroll: true })
-  }
-  show(first)
-  whileVisible(part.element, POLL_MS, async () => {
-    try {
-      show(await loadConsents())
-    } catch (error) {
-      // Another part of the page says that the session has ended.
-      if (error instanceof RequestFailure && error.status === 401) show([])
-      return !(error instanceof RequestFailure && error.status === 401)
-    }
-    return true
-  })
-  return part.element
-}
-
-function tell(before: string, waiting: readonly WaitingConsent[]): void {
-  if (waiting.some(({ id }) => !before.includes(id))) announce('An agent asks for an API key')
-}
-
-function consentRow(consent: WaitingConsent): HTMLElement {
-  const { element: quote, textId } = callerQuote(consent.client_name, 'the agent')
-  return el(
-    'li',
-    { class: 'waiting' },
-    quote,
-    el(
-      'p',
-      { class: 'asker' },
-      'Unverified name. Requested from ',
-      mono(consent.requester.address),
-      '; expires ',
-      ago(consent.expires_at),
-      '.',
-    ),
-    link(`/b/${encodeURIComponent(consent.id)}`, 'Review', {
-      class: 'button primary',
-      'aria-describedby': textId,
-    }),
-  )
 }
 
 /** Storage key of the guide's state: who has begun it, or needs it no more. Without storage it ends with the visit. */

@@ -17,14 +17,14 @@ const MEANINGS = {
   auditor: 'you would see its requests and its audit log, and decide nothing',
 }
 
-/** Tells below the page's heading what owners offer this person: on every page what must be seen within a day, the rest in the inbox. */
+/** Tells below the page's heading what owners offer this person: on every page what must be seen within a day, the rest where people begin. */
 export function tellOffers(
   { invitations, recovery }: { invitations: readonly AccountInvitation[]; recovery?: Recovery | undefined },
   done: Done,
   head: Element | undefined,
 ): void {
-  const inInbox = head?.matches('.inbox > *') === true
-  if (inInbox && invitations.length > 0) head.after(invitationsSection(invitations, done))
+  const isFirst = head?.matches(':is(.inbox, .overview) > *') === true
+  if (isFirst && invitations.length > 0) head.after(invitationsSection(invitations, done))
   if (recovery !== undefined) head?.after(recoveryNotice(recovery, done))
 }
 

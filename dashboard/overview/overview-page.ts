@@ -54,7 +54,7 @@ const PERIODS = [7, 30, 90] as const
 
 /** `/overview`: how the requests of the account went, for its owner and its auditors. */
 export async function overviewPage(context: PageContext): Promise<PageView> {
-  const { ofAccount, query, invitations } = context
+  const { ofAccount, query } = context
   const days = PERIODS.find((period) => String(period) === query.get('days')) ?? 30
   const path = ofAccount('/account/overview')
   const [figures, account, waiting, consents, steps] = await Promise.all([
@@ -70,7 +70,7 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
     'overview',
     el('h1', {}, 'Overview'),
     lede('How live requests went, by the day (UTC) on which they were made.'),
-    waitingLine(waiting, consents.data.length + invitations.length),
+    waitingLine(waiting, consents.data.length),
     periods(days, context),
     ...troubles(figures, account, context),
     keyFigures(figures, context),
@@ -85,7 +85,7 @@ export async function overviewPage(context: PageContext): Promise<PageView> {
 
 /**
  * Leads to the inbox while something waits there for the person who looks; nothing else does on the page that owners begin with.
- * @param others requests for an API key, and invitations
+ * @param others how many requests for an API key wait
  */
 function waitingLine(
   { data, next_cursor }: ReturnType<typeof pendingShape>,
@@ -94,7 +94,7 @@ function waitingLine(
   if (data.length + others === 0) return undefined
   const count = `${shownNumber(data.length)}${next_cursor === null ? '' : '+'}`
   const requests = `${count} ${data.length === 1 ? 'request waits' : 'requests wait'} for you`
-  const questions = `${shownNumber(others)} ${others === 1 ? 'question waits' : 'questions wait'} in your inbox`
+  const questions = `${shownNumber(others)} ${others === 1 ? 'agent asks' : 'agents ask'} for an API key`
   const said = data.length > 0 ? requests : questions
   return notice('info', link('/', said), '.')
 }

@@ -124,6 +124,7 @@ describe('the size of what is loaded first', () => {
       ...['addresses', 'attachment-view', 'audit-words', 'authenticator-app', 'consent-page', 'dialog'],
       ...[
         'enrol-page',
+        'first-page',
         'invitations',
         'link-page',
         'navigation',

@@ -1,13 +1,10 @@
-import type { currentSessionAnswer } from '../../src/http/api/session.ts'
-import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, post, RequestFailure } from '../kit/api/request.ts'
-import { answer, nullable } from '../kit/api/shape.ts'
+import { nullable } from '../kit/api/shape.ts'
 import { noteSignedIn } from '../kit/api/signed-in-before.ts'
 import { button, submitButton } from '../kit/dom/button.ts'
 import { div, el, lede, link, note } from '../kit/dom/element.ts'
 import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
-import { kept } from '../kit/dom/kept.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
 import {
@@ -24,7 +21,9 @@ import { nextPath } from './next-path.ts'
 export async function signInPage(): Promise<void> {
   const goOn = async (): Promise<void> => {
     const path = nextPath(location.search, location.origin)
-    location.replace(path === '/' ? await firstPage().catch(() => path) : path)
+    if (path !== '/') return location.replace(path)
+    const first = import('./first-page.ts').then(({ firstPage }) => firstPage())
+    location.replace(await first.catch(() => path))
   }
   const again = new URLSearchParams(location.search).has('again')
   if (!again && (await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
@@ -43,20 +42,6 @@ export async function signInPage(): Promise<void> {
   )
   showScene('Sign in', scene, { focus: false })
 }
-
-/**
- * Returns the page that a person begins with: the overview for the owner of an account that is in use, else the inbox, which also
- * guides a new owner. @throws RequestFailure, ShapeError
- */
-async function firstPage(): Promise<string> {
-  const { accounts } = await get('/session', currentSessionShape)
-  const guided = kept('localStorage', 'countersign.first-run')
-  if (accounts[0]?.role !== 'owner' || (guided !== null && !guided.startsWith('past '))) return '/'
-  const { data } = await get('/account/api-keys', answer<{ data: readonly unknown[] }>())
-  return data.length > 0 ? '/overview' : '/'
-}
-
-const currentSessionShape = answer<Answer<typeof currentSessionAnswer>>()
 
 /** Returns the person signed in on this browser; undefined for nobody. @throws RequestFailure, ShapeError */
 export async function whoIsSignedIn(): Promise<User | undefined> {
