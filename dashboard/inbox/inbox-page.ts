@@ -1,4 +1,4 @@
-import type { WaitingConsent } from '../../webauthn-page/kit/api/contract.ts'
+import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { div, el } from '../../webauthn-page/kit/dom/element.ts'
@@ -7,9 +7,9 @@ import { keysShape } from '../keys/key-shapes.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { Guide } from './first-run.ts'
-import { firstPending, loadConsents, loadPending, type Pending } from './pending.ts'
+import { firstPending, loadPending, type Pending } from './pending.ts'
 import { comesBack } from './place.ts'
-import { inboxTitle } from './waiting-list.ts'
+import { holdRows, inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
 type Asked = [Pending, WaitingConsent[]]
@@ -32,9 +32,8 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   const owns = isOwned(account)
   const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
   // What stands below the list loads late; the page is complete without it.
-  const below = import('./next-steps.ts')
-    .then((found) => new found.BelowInbox(context))
-    .catch(() => undefined)
+  const late = import('./next-steps.ts')
+  const below = late.then((found) => new found.BelowInbox(context)).catch(() => undefined)
   const waiting = waitingSection(pending, {
     actor: user.approver,
     account: account.name,
@@ -44,7 +43,9 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     fresh: () => guide?.look(),
     listed: (count) => void below.then((parts) => parts?.listed(count)),
   })
-  const asking = consents.length > 0 && (await import('./consents.ts')).consentsSection(consents)
+  const ask = async () => (await late).consentsSection(consents, { load: loadConsents, hold: holdRows })
+  // None wait, nearly always: what shows one that comes later loads late, too.
+  const asking = consents.length > 0 && (await ask())
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
@@ -53,9 +54,17 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
   )
   void below.then((parts) => parts?.fill(scene, guide?.decided))
-  // None wait, nearly always: what shows one that comes later loads late, too.
-  if (asking === false) void import('./consents.ts').then((found) => scene.append(found.consentsSection([])))
+  if (asking === false)
+    void ask().then(
+      (section) => scene.append(section),
+      () => {},
+    )
   return { title: inboxTitle(pending), scene, wide: true }
+}
+
+/** Reads the waiting requests for an API key of this account. @throws RequestFailure, ShapeError */
+async function loadConsents(): Promise<WaitingConsent[]> {
+  return (await get('/account/bootstrap', waitingConsentsShape)).data
 }
 
 /** Storage key of the guide's state: who has begun it, or needs it no more. Without storage it ends with the visit. */

@@ -15,7 +15,7 @@ import type { PageContext } from '../shell/page-entry.ts'
 import { showBadge } from './badge.ts'
 
 // In this file for its size: each one more that may load has a name in the first.
-export { tellOffers } from './invitations.ts'
+export { consentsSection, tellOffers } from './invitations.ts'
 
 type Steps = Answer<typeof nextStepsAnswer>
 const stepsShape = answer<Steps>()

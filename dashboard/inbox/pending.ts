@@ -1,10 +1,4 @@
-import {
-  type PendingRequest,
-  type Principal,
-  pendingShape,
-  type WaitingConsent,
-  waitingConsentsShape,
-} from '../../webauthn-page/kit/api/contract.ts'
+import { type PendingRequest, type Principal, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, getTimed } from '../../webauthn-page/kit/api/request.ts'
 import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
@@ -46,11 +40,6 @@ export async function loadPending(): Promise<Pending> {
   let pending = await firstPending()
   while (pending.more !== undefined) pending = await pending.more()
   return pending
-}
-
-/** Reads the waiting requests for an API key of this account. @throws RequestFailure, ShapeError */
-export async function loadConsents(): Promise<WaitingConsent[]> {
-  return (await get('/account/bootstrap', waitingConsentsShape)).data
 }
 
 /** States for whom the person would vote as a delegate; undefined when the vote is their own. */
