@@ -49,6 +49,13 @@ function shownShare(part: number, all: number): string {
   return all === 0 ? '–' : shares.format(part / all)
 }
 
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
+
+/** A day of UTC, as the service counts them. */
+function shownDay(day: string): string {
+  return dates.format(new Date(day))
+}
+
 /** The periods that can be looked at, in days. */
 const PERIODS = [7, 30, 90] as const
 
@@ -175,7 +182,7 @@ function byDay({ days, total }: Overview): HTMLElement {
   }
   const rows = days
     .filter((day) => sumOf(day) > 0)
-    .map((day) => [day.day, ...countCells(day)])
+    .map((day) => [shownDay(day.day), ...countCells(day)])
     .reverse()
   part.body.append(
     dayChart(days),
@@ -284,7 +291,7 @@ function dayChart(days: readonly (Endings & { day: string })[]): HTMLElement {
     'aria-label': `${shownNumber(all)} requests in ${days.length} days, at most ${shownNumber(most)} in a day. The table below has every number.`,
   })
   drawing.append(...days.map((day, index) => bar(day, index, most)))
-  const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? '']
+  const [first = '', last = ''] = [days[0], days.at(-1)].flatMap((day) => (day ? shownDay(day.day) : []))
   return div(
     'day-chart',
     el('span', { class: 'hint chart-top', 'aria-hidden': 'true' }, shownNumber(most)),
@@ -305,7 +312,7 @@ function bar(day: Endings & { day: string }, index: number, most: number): SVGEl
   const said = SERIES.filter((ending) => day[ending] > 0).map(
     (ending) => `${ENDING_WORDS[ending].toLowerCase()} ${shownNumber(day[ending])}`,
   )
-  title.textContent = `${day.day}: ${said.length === 0 ? 'no requests' : said.join(', ')}`
+  title.textContent = `${shownDay(day.day)}: ${said.length === 0 ? 'no requests' : said.join(', ')}`
   // As high as the drawing, so that the pointer meets the day and not only its bar.
   group.append(
     title,
