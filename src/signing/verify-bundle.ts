@@ -6,7 +6,7 @@ import { parseCanonical } from './canonical.ts'
 import { type Ed25519, signatureHolds } from './ed25519-web.ts'
 import type { VerificationKey } from './key-record.ts'
 import { parseCheckpointText, parseProof } from './log/checkpoint.ts'
-import { receiptSubject } from './log/leaves.ts'
+import { decisionSubject } from './log/leaves.ts'
 import { hashOnWeb, inclusionHolds, leafHash } from './log/merkle.ts'
 import { NoteError, parseNote, verifyNote } from './log/note.ts'
 import { quorumMet, type TrustPolicy } from './log/policy.ts'
@@ -261,7 +261,10 @@ export async function placeOf(bundle: Bundle, { record, proof }: LogPlace) {
   const tree = parseCheckpointText(note.text)
   const votes = [...(bundle.votes ?? []), bundle]
   const receipts = await Promise.all(votes.map((vote) => receiptOf(vote, sha256Hex)))
-  const subject = receiptSubject(receipts.flatMap((receipt) => receipt ?? []))
+  const provable = receipts.flatMap((receipt, at) =>
+    receipt === undefined ? [] : { ...receipt, passkey: votes[at]?.passkey },
+  )
+  const subject = decisionSubject(provable)
   const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(subject))))
   const leaf = await hashOnWeb(leafHash(entry))
   if (extra !== undefined || !(await hashOnWeb(inclusionHolds(leaf, index, tree, path))))

@@ -7,7 +7,7 @@ import { receiptOf } from '../../src/signing/bundle.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { sha256Hex } from '../../src/signing/digest.ts'
 import { publicKeyOf, rawSign } from '../../src/signing/ed25519-node.ts'
-import { receiptSubject } from '../../src/signing/log/leaves.ts'
+import { decisionSubject } from '../../src/signing/log/leaves.ts'
 import {
   COSIGNATURE,
   cosignatureBytes,
@@ -120,7 +120,9 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
   const { bundle } = await makeBundle({ leaves: 0 })
   const record = toBase64Url(new Uint8Array(32).fill(5))
   const receipt = await receiptOf(bundle, async (text) => sha256Hex(text))
-  const subject = sha256Hex(receiptSubject(receipt === undefined ? [] : [receipt]))
+  const subject = sha256Hex(
+    decisionSubject(receipt === undefined ? [] : [{ ...receipt, passkey: bundle.passkey }]),
+  )
   const entry = Buffer.concat([fromBase64Url(record), Buffer.from(subject, 'hex')])
   const origin = 'log.example.com/r'
   const log = await smallLog(origin, undefined, new Map([[7, entry]]))

@@ -4,7 +4,7 @@ import { canonicalize } from '../../src/signing/canonical.ts'
 import { verifySignature } from '../../src/signing/ed25519-node.ts'
 import { parsePolicy } from '../../src/signing/log/policy.ts'
 import { type BundleOptions, type BundleVerdict, verifyBundle } from '../../src/signing/verify-bundle.ts'
-import { type BundleFacts, type MadeBundle, makeBundle } from '../support/bundles.ts'
+import { type BundleFacts, type MadeBundle, makeBundle, passkeyOf } from '../support/bundles.ts'
 import { size } from '../support/size.ts'
 import { testKey } from './fixtures.ts'
 
@@ -148,6 +148,7 @@ describe('a bad bundle', () => {
     ['another key', passkey(({ key }) => ({ key: flip(key, 30) })), 'assertion'],
     ['a key in another spelling', passkey(({ key }) => ({ key: `${key}AAAA` })), 'assertion'],
     ['one more signature byte', passkey(({ signature }) => ({ signature: `${signature}AAAA` })), 'assertion'],
+    ['the signature of another passkey', ({ intent }) => ({ passkey: passkeyOf(intent, -7) }), 'inclusion'],
     ['another record', log(({ record }) => ({ record: flip(record) })), 'inclusion'],
     [
       'a path without its last hash',

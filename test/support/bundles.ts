@@ -2,13 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Bundle } from '../../src/domain/bundle.ts'
 import { BUNDLE_FORMAT } from '../../src/domain/bundle.ts'
 import { buildIntent } from '../../src/domain/intent.ts'
-import { buildPayload, type ReceiptPayload, type SignedReceipt } from '../../src/domain/receipt.ts'
+import { buildPayload, type ReceiptPayload } from '../../src/domain/receipt.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash, nonceOf } from '../../src/signing/commitment.ts'
 import { rawSign } from '../../src/signing/ed25519-node.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import { checkpointText, formatProof } from '../../src/signing/log/checkpoint.ts'
-import { receiptSubject } from '../../src/signing/log/leaves.ts'
+import { decisionSubject, type ProvableVote } from '../../src/signing/log/leaves.ts'
 import {
   COSIGNATURE,
   cosignatureBytes,
@@ -72,7 +72,7 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     context,
     ...proof,
   }
-  const place = await placeOf(signedPayload, leaves, witnesses)
+  const place = await placeOf({ ...signedPayload, passkey: bundle.passkey }, leaves, witnesses)
   const whole = leaves === 0 ? bundle : { ...bundle, log: place.log }
   return { bundle: whole, text: canonicalize(whole), keys: [key], policy: place.policy }
 }
@@ -121,7 +121,8 @@ function payloadOf(
   })
 }
 
-function passkeyOf(intent: string, algorithm: -7 | -8 | -257) {
+/** A passkey that nobody registered, with its signature over the intent. */
+export function passkeyOf(intent: string, algorithm: -7 | -8 | -257) {
   const authenticator = createSoftAuthenticator()
   const [rp, user] = [
     { id: new URL(ORIGIN).hostname, name: 'x' },
@@ -139,11 +140,11 @@ function passkeyOf(intent: string, algorithm: -7 | -8 | -257) {
 }
 
 /** The place of the bundle in a tree of which only the path to it is ever computed. */
-async function placeOf(receipt: SignedReceipt, leaves: number, witnesses: number) {
+async function placeOf(vote: ProvableVote, leaves: number, witnesses: number) {
   const record = randomBytes(32)
   const size = Math.max(leaves, 1)
   const index = Math.floor(size / 3)
-  const entry = Buffer.concat([record, sha256(receiptSubject([receipt]))])
+  const entry = Buffer.concat([record, sha256(decisionSubject([vote]))])
   const path: Buffer[] = []
   let hash = sha256(Buffer.concat([Buffer.of(0), entry]))
   // RFC 9162 section 2.1.3.2, with random siblings.

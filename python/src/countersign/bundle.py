@@ -295,7 +295,10 @@ def _included(bundle: Mapping[str, Any], log: Mapping[str, Any]) -> Tuple[str, A
     index, path, checkpoint = parse_proof(log["proof"])
     note = parse_note(checkpoint)
     origin, size, root = parse_checkpoint(note.text)
-    receipts = [_receipt_of(vote) for vote in (*bundle.get("votes", []), bundle)]
+    votes = (*bundle.get("votes", []), bundle)
+    # The log commits to the passkeys, too: the receipts name none.
+    proofs = [{"passkey": vote["passkey"]} if "passkey" in vote else {} for vote in votes]
+    receipts = [{**(_receipt_of(vote) or {}), **proof} for vote, proof in zip(votes, proofs)]
     subject = canonicalize(receipts[0] if len(receipts) == 1 else receipts)
     try:
         record = from_base64(log["record"], url=True)

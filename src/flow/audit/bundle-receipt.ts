@@ -1,24 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import {
-  BUNDLE_FORMAT,
-  type Bundle,
-  type BundledPasskey,
-  type BundledVote,
-  type LogPlace,
-} from '../../domain/bundle.ts'
+import { BUNDLE_FORMAT, type Bundle, type BundledVote, type LogPlace } from '../../domain/bundle.ts'
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { ReceiptPayload } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../../domain/request.ts'
 import { subjectOf } from '../../signing/audit-chain.ts'
-import { fromBase64Url } from '../../signing/base64.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import { formatProof } from '../../signing/log/checkpoint.ts'
-import { receiptSubject } from '../../signing/log/leaves.ts'
+import { decisionSubject } from '../../signing/log/leaves.ts'
 import { parseNote } from '../../signing/log/note.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
-import { readPasskeyKey } from '../people/passkey-key.ts'
+import { bundledPasskey } from '../people/passkey-key.ts'
+import { provable } from '../requests/close-request.ts'
 import { readOwnRequest } from '../requests/read-request.ts'
 import { begin, hasPatience, type Wait } from '../requests/wait-for-decision.ts'
 import { isRolledBack } from './log.ts'
@@ -71,7 +65,7 @@ async function placeOf(
     if (head !== undefined && isRolledBack(deps, head)) throw refusal('log_rolled_back')
     return undefined
   }
-  const subject = receiptSubject(votes.flatMap(({ receipt }) => receipt ?? []))
+  const subject = decisionSubject(provable(votes))
   if (subjectOf(record) !== sha256Hex(subject)) throw refusal('before_log')
   if (wished === 'witnessed' && parseNote(proven.checkpoint).signatures.length < 2) return undefined
   const content = Buffer.from(record.content_sha256, 'hex')
@@ -100,17 +94,5 @@ function bundledVote({ receipt, intent_json: intent, evidence, decision_id }: Vo
   const { ts }: ReceiptPayload = JSON.parse(canonical_payload)
   const signed = { receipt: { did: decision_id, ts, signature, public_key_id }, intent }
   if (evidence.type === 'totp') return { ...signed, totp: { checked_by: 'service' } }
-  return evidence.type === 'passkey' ? { ...signed, passkey: bundledPasskey(evidence) } : signed
-}
-
-/** The evidence as it was verified: its texts were held to one spelling then (`checkStrictly`). */
-function bundledPasskey(evidence: Extract<Vote['evidence'], { type: 'passkey' }>): BundledPasskey {
-  const { public_key, client_data_json, authenticator_data, signature, batch_json } = evidence
-  return {
-    key: readPasskeyKey(fromBase64Url(public_key)).plain,
-    client_data: Buffer.from(client_data_json, 'base64url').toString('utf8'),
-    authenticator_data,
-    signature,
-    ...given({ batch: batch_json }),
-  }
+  return { ...signed, ...given({ passkey: bundledPasskey(evidence) }) }
 }

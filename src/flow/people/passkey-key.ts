@@ -1,6 +1,9 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
-import { toBase64Url } from '../../signing/base64.ts'
+import type { BundledPasskey } from '../../domain/bundle.ts'
+import { given } from '../../domain/given.ts'
+import type { Vote } from '../../domain/request.ts'
+import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import { verifySignature } from '../../signing/ed25519-node.ts'
 import { publicKeyProblem } from '../../signing/ed25519-web.ts'
 import { writeKey } from '../../signing/passkey-assertion.ts'
@@ -114,5 +117,18 @@ function platformKey(key: JsonWebKey): KeyObject {
     return createPublicKey({ key, format: 'jwk' })
   } catch (cause) {
     throw new CeremonyError('the public key is none', { cause })
+  }
+}
+
+/** The evidence of a passkey as it was verified: its texts were held to one spelling then (`checkStrictly`). */
+export function bundledPasskey(evidence: Vote['evidence']): BundledPasskey | undefined {
+  if (evidence.type !== 'passkey') return undefined
+  const { public_key, client_data_json, authenticator_data, signature, batch_json } = evidence
+  return {
+    key: readPasskeyKey(fromBase64Url(public_key)).plain,
+    client_data: Buffer.from(client_data_json, 'base64url').toString('utf8'),
+    authenticator_data,
+    signature,
+    ...given({ batch: batch_json }),
   }
 }

@@ -9,8 +9,9 @@ import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } f
 import { isFromCopy } from '../../domain/restore.ts'
 import { actionHash, nonceOf } from '../../signing/commitment.ts'
 import { sha256Hex } from '../../signing/digest.ts'
-import { receiptSubject, voteSubject } from '../../signing/log/leaves.ts'
+import { decisionSubject, type ProvableVote, voteSubject } from '../../signing/log/leaves.ts'
 import type { FlowDeps } from '../deps.ts'
+import { bundledPasskey } from '../people/passkey-key.ts'
 
 /**
  * Builds the write that decides a request: signed votes where they agree with the outcome, the decision, the events, the
@@ -97,8 +98,14 @@ function decidedEntry(
   { actor, signed }: { actor: AuditActor; signed: readonly Vote[] },
 ): AuditEntry {
   const entry = auditEntry(deps, request, `approval.${decision}`, actor, decided_at)
-  const subject = receiptSubject(signed.flatMap(({ receipt }) => receipt ?? []))
-  return { ...entry, detail: { subject_sha256: sha256Hex(subject) } }
+  return { ...entry, detail: { subject_sha256: sha256Hex(decisionSubject(provable(signed))) } }
+}
+
+/** The signed ones among these votes, as the log commits to them. */
+export function provable(votes: readonly Vote[]): ProvableVote[] {
+  return votes.flatMap(({ receipt, evidence }) =>
+    receipt === undefined ? [] : { ...receipt, passkey: bundledPasskey(evidence) },
+  )
 }
 
 async function signVote(deps: FlowDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {

@@ -1,4 +1,6 @@
 import type { AuthenticatorFacts } from '../../domain/authenticator.ts'
+import type { BundledPasskey } from '../../domain/bundle.ts'
+import { given } from '../../domain/given.ts'
 import type { SignedReceipt } from '../../domain/receipt.ts'
 import type { Vote } from '../../domain/request.ts'
 import type { Passkey } from '../../domain/user.ts'
@@ -13,15 +15,20 @@ export function leafEntry(contentSha256: string, subjectSha256: string): Uint8Ar
   return Uint8Array.from({ length: 64 }, (_, at) => Number.parseInt(hex.slice(at * 2, at * 2 + 2), 16))
 }
 
+/** A signed vote, and the passkey's own signature if there is one. */
+export type ProvableVote = SignedReceipt & { passkey?: BundledPasskey | undefined }
+
 /**
- * The text whose SHA-256 is the subject of a decision, RFC 8785: its receipt or, where several people had to agree, the list of their
- * receipts, the closing one last. So the log commits to every vote, and none can be exchanged or added later.
+ * The text whose SHA-256 is the subject of a decision, RFC 8785: its receipt with the passkey's signature as the bundle has it or,
+ * where several people had to agree, the list of these, the closing one last. So the log commits to every vote, none can be exchanged
+ * or added later, and nobody who passes a bundle on can put another passkey there: the receipt alone names none.
  */
-export function receiptSubject(receipts: readonly SignedReceipt[]): string {
-  const plain = receipts.map(({ canonical_payload, signature, public_key_id }) => ({
+export function decisionSubject(votes: readonly ProvableVote[]): string {
+  const plain = votes.map(({ canonical_payload, signature, public_key_id, passkey }) => ({
     canonical_payload,
     signature,
     public_key_id,
+    ...given({ passkey }),
   }))
   return canonicalize(plain.length === 1 ? plain[0] : plain)
 }

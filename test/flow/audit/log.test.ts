@@ -9,9 +9,10 @@ import { proveGrowth, proveRecord, readLogState } from '../../../src/flow/audit/
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { eraseRecords } from '../../../src/flow/erase/erase-records.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
+import { provable } from '../../../src/flow/requests/close-request.ts'
 import { hashOnNode } from '../../../src/signing/digest.ts'
 import { openCheckpoint } from '../../../src/signing/log/checkpoint.ts'
-import { receiptSubject } from '../../../src/signing/log/leaves.ts'
+import { decisionSubject } from '../../../src/signing/log/leaves.ts'
 import { consistencyHolds, hashOnWeb, inclusionHolds, leafHash } from '../../../src/signing/log/merkle.ts'
 import { noteKey, parseVkey } from '../../../src/signing/log/note.ts'
 import { createAuditTrail } from '../../../src/store/audit/audit-trail.ts'
@@ -95,10 +96,9 @@ describe('the log of a service', () => {
     expect(origin).toMatch(/^localhost:\d+\/countersign\/[0-9a-f]{8}$/)
     expect(await readLogState(deps)).toMatchObject({ origin, size, behind: 0, rolled_back: false })
 
-    const receipt = (await deps.requests.find(id))?.decision?.receipt ?? expect.unreachable()
-    const subject = createHash('sha256')
-      .update(receiptSubject([receipt]))
-      .digest()
+    const votes = provable((await deps.requests.find(id))?.votes ?? [])
+    expect(votes).toMatchObject([{ passkey: { client_data: expect.any(String) } }])
+    const subject = createHash('sha256').update(decisionSubject(votes)).digest()
     const [decided] = await deps.trail.list({ type: 'approval.approved', limit: 1 })
     const leaf = hashOnNode(
       leafHash(Buffer.concat([Buffer.from(decided?.content_sha256 ?? '', 'hex'), subject])),
