@@ -15,6 +15,7 @@ import type { SignedIn } from '../people/sessions.ts'
 import { proveFactor } from '../people/step-up.ts'
 import { type EnrollmentLink, issueRecoveryLink } from './invite-user.ts'
 import { type About, memberAudit, memberOf } from './members.ts'
+import { PLATFORMS } from './take-over.ts'
 
 /**
  * Lets a member who lost a device set up their sign-in anew. The person is told everywhere at once and can refuse; the link works a
@@ -125,20 +126,23 @@ function refuseOthers(user: User, accountId: string, now: Date): void {
 }
 
 /**
- * Checks that whoever gets this person's sign-in gains nothing outside of the account: no role in another, no key or member in
- * their own, and no pending request elsewhere that still names them (T79). A delegate needs a role, too.
+ * Checks that whoever gets this person's sign-in gains nothing outside of the account: no role in another, nothing in their own
+ * that asks, hears or decides, and no pending request elsewhere that still names them (T79). A delegate needs a role, too.
  */
 async function isOnlyIn(deps: FlowDeps, user: User, accountId: string): Promise<boolean> {
-  const [accounts, keys, waits] = await Promise.all([
-    deps.accounts.ofPerson(user.id),
-    deps.apiKeys.list(user.account_id),
-    deps.requests.waitElsewhere(user.id, accountId),
+  const { id, account_id: own } = user
+  const [accounts, waits, ...owned] = await Promise.all([
+    deps.accounts.ofPerson(id),
+    deps.requests.waitElsewhere(id, accountId),
+    deps.apiKeys.list(own),
+    deps.webhooks.list(own),
+    ...PLATFORMS.map((platform) => deps.installations.ofAccount(platform, own)),
   ])
-  const others = accounts.filter(({ id }) => id !== accountId)
+  const others = accounts.filter((one) => one.id !== accountId)
   const inOthers = others.some((one) =>
-    one.id === user.account_id ? one.members.length > 0 : roleIn(one, user.id) !== undefined,
+    one.id === own ? one.members.length + one.channels.length > 0 : roleIn(one, id) !== undefined,
   )
-  return !inOthers && keys.length === 0 && !waits
+  return !inOthers && !waits && owned.every(({ length }) => length === 0)
 }
 
 /**

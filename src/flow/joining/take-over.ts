@@ -14,7 +14,8 @@ import { memberAudit, unlessGone } from './members.ts'
 /** Requests withdrawn at a time. */
 const BATCH = 100
 
-const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
+/** The platforms whose workspaces an account can have. */
+export const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
 
 /**
  * Empties the account, then confirms the address. Webhooks, keys and channels of the earlier holder would still receive events,

@@ -188,7 +188,7 @@ export const recoveryOperations = operations('Members and policy', {
     id: 'offerRecovery',
     summary: 'Let a member who lost a device set up their sign-in anew',
     description:
-      'Step-up `member.recover`, target: the user id. The person is told by every channel at once and can refuse; the link works 24 hours later, for 7 days from now on, and ends all their earlier factors. Called again meanwhile, it gives another link with the same times. Only for people whom this account invited, whom the operator has not confirmed, and who have no role, key or pending request outside of it.',
+      'Step-up `member.recover`, target: the user id. The person is told by every channel at once and can refuse; the link works 24 hours later, for 7 days from now on, and ends all their earlier factors. Called again meanwhile, it gives another link with the same times. Only for people whom this account invited, whom the operator has not confirmed, and who have no role, key, webhook, chat or pending request outside of it.',
     parameters: member,
     body: proofOnly,
     answers: { '201': { schema: recoveryAnswer, description: 'The link, shown only once.' } },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noticesIn } from '../../../src/domain/factor-notice.ts'
 import { MAIL_SLOT, mailDeviceId } from '../../../src/domain/push.ts'
+import { addInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { resetPerson } from '../../../src/flow/joining/invite-user.ts'
 import { vouchFor } from '../../../src/flow/people/person.ts'
 import { auditOf } from '../../support/audit.ts'
@@ -230,6 +231,31 @@ describe('T93: an owner takes over nobody who is somebody elsewhere', () => {
       async (one) => {
         await makeAccount(one)
         await inviteMember(service, one, `guest-${people}@example.com`)
+      },
+    ],
+    [
+      'their own account has a webhook',
+      async (one) => {
+        await makeAccount(one)
+        const url = 'https://example.com/hook'
+        expectStatus(await one.browser.post('/api/v1/account/webhooks', { url }), 201)
+      },
+    ],
+    [
+      'their own account has a channel',
+      async (one) => {
+        await makeAccount(one)
+        const channels = [{ platform: 'slack', tenant: 'T1', channel: 'C1', workspace: 'Dee & Co' }]
+        await alter(service, 'accounts', (await userOf(one)).account_id, { channels })
+      },
+    ],
+    [
+      'their own account has a workspace',
+      async (one) => {
+        const fresh = { platform: 'slack', tenant: 'T2', workspace_name: 'Dee & Co', sealed: 'x' } as const
+        const person = await userOf(one)
+        const actor = { kind: 'user', id: person.id } as const
+        await addInstallation(deps(), { accountId: person.account_id, actor }, fresh, person)
       },
     ],
     [
