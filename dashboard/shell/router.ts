@@ -140,7 +140,11 @@ export class Router {
   /** Updates header and navigation, which stay while pages change. */
   #frame(session: Session | undefined, account: AccountView | undefined): void {
     const { pathname } = location
-    showSession(session, account, (other) => {
+    // Without an account in its address, the inbox has the requests of all.
+    const all = pathname === '/'
+    const chosen = all && !location.search.includes('account=') ? undefined : account
+    showSession(session, chosen, all, (other) => {
+      if (all || !other) return void this.#go(other ? `/?account=${other.id}` : '/')
       const entry = this.#find(pathname)?.entry
       const stays = entry !== undefined && !entry.path.includes(':') && isOpenTo(entry.path, other.role)
       void this.#go(pageHref(stays ? pathname : '/', other, session?.accounts ?? []))
@@ -261,7 +265,7 @@ function foreignView(): PageView {
   return stopped(
     'Account not available',
     p('You do not have access to this account.'),
-    p(link('/', 'Go to your own account')),
+    p(link('/', 'Go to the start')),
   )
 }
 
@@ -282,7 +286,8 @@ function stopped(title: string, ...parts: (HTMLElement | string)[]): PageView {
 function showSession(
   session: Session | undefined,
   account: AccountView | undefined,
-  look: (account: AccountView) => void,
+  all: boolean,
+  look: (account: AccountView | undefined) => void,
 ): void {
   const place = document.querySelector('#signed-in')
   if (place === null) return
@@ -292,7 +297,7 @@ function showSession(
   }
   const { user, accounts } = session
   place.replaceChildren(
-    accounts.length > 1 ? accountSwitch(accounts, account, look) : '',
+    accounts.length > 1 ? accountSwitch(accounts, account, all, look) : '',
     el(
       'p',
       { class: 'signed-in-name' },
@@ -318,18 +323,19 @@ function signInLink(): HTMLElement {
 function accountSwitch(
   accounts: readonly AccountView[],
   chosen: AccountView | undefined,
-  look: (account: AccountView) => void,
+  all: boolean,
+  look: (account: AccountView | undefined) => void,
 ): HTMLElement {
   const id = freshId('account')
   const select = el('select', { id, class: 'select' })
+  if (all) select.append(el('option', {}, 'All accounts'))
   // An option cannot isolate the direction of its text: hidden characters are written out.
   for (const { id: value, name, own, role } of accounts) {
     const words = `${visibleString(name)} (${own ? 'yours' : role})`
     select.append(el('option', { value, selected: value === chosen?.id }, words))
   }
   select.addEventListener('change', () => {
-    const account = accounts.find((one) => one.id === select.value)
-    if (account !== undefined) look(account)
+    look(accounts.find((one) => one.id === select.value))
   })
   return el('p', { class: 'account-switch' }, el('label', { for: id }, 'Account'), ' ', select)
 }

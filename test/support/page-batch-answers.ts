@@ -85,7 +85,7 @@ function waiting({ reviews }: PageBatch): Review[] {
 function pendingOf(review: Review): PendingRequest {
   const { id, action, high_impact, requested_by, created_at, expires_at } = review
   const { quorum, may_decide, methods, on_behalf_of = null } = review
-  const head = { id, action, high_impact, requested_by, created_at, expires_at }
+  const head = { id, action, high_impact, account_id: 'acc_1', requested_by, created_at, expires_at }
   return { ...head, quorum, may_decide, methods, on_behalf_of }
 }
 

@@ -99,7 +99,8 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
 /** That request as the list of waiting ones shows it. */
 export function samplePending(changes: Partial<PendingRequest> = {}): PendingRequest {
   const { id, action, high_impact, requested_by, created_at, expires_at, quorum, methods } = sampleReview()
-  const asked = { id, action, high_impact, requested_by, created_at, expires_at }
+  const { account_id } = SAMPLE_USER
+  const asked = { id, action, high_impact, account_id, requested_by, created_at, expires_at }
   return { ...asked, on_behalf_of: null, quorum, may_decide: true, methods, ...changes }
 }
 

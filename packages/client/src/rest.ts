@@ -150,7 +150,7 @@ export interface Schemas {
   JsonWebKeySet: { keys: readonly ({ kty: "OKP"; crv: "Ed25519"; x: string; use: "sig"; alg: "EdDSA"; kid: Schemas["SigningKeyId"]; purpose: "decision" | "decision-sandbox" | "token"; nbf: number; exp?: number; revoked_at?: number })[]; restores?: readonly ({ copied_at: number; restored_at: number })[] }
   TransparencyLog: { origin: string; vkey: string; url: string; witnesses: readonly ({ vkey: string; url: string })[] }
   PendingRequests: { data: readonly (Schemas["PendingRequest"])[]; next_cursor: Schemas["NextCursor"] }
-  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; attachments?: number; may_decide: boolean; batch?: Schemas["Id.bat"]; held?: true; methods: readonly ("passkey" | "totp")[]; kind?: string; opened?: true }
+  PendingRequest: { id: Schemas["Id.req"]; action: string; high_impact: boolean; account_id: Schemas["Id.acc"]; requested_by: { key_name: string; account_name: string; key_revoked?: true }; created_at: Schemas["Time"]; expires_at: Schemas["Time"]; on_behalf_of: Schemas["Principal"] | null; quorum: Schemas["Quorum"]; attachments?: number; may_decide: boolean; batch?: Schemas["Id.bat"]; held?: true; methods: readonly ("passkey" | "totp")[]; kind?: string; opened?: true }
   /** The approver for whom the signed-in person would decide, as their delegate. */
   Principal: { name: string; approver: Schemas["ApproverReference"]; delegate: Schemas["ApproverReference"] }
   /** How many must approve, and how many have. */

@@ -39,6 +39,7 @@ const pendingRequest = z
     id: idField('req'),
     action: actionField,
     high_impact: z.boolean(),
+    account_id: idField('acc'),
     requested_by: askerAnswer,
     created_at: timeField,
     expires_at: timeField,

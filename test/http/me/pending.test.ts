@@ -41,6 +41,7 @@ describe('GET /api/v1/me/pending', () => {
       id: first,
       action: 'Deploy release 4.2',
       high_impact: true,
+      account_id: expect.stringMatching(/^acc_/),
       requested_by: { key_name: expect.any(String), account_name: expect.any(String) },
       created_at: expect.any(String),
       expires_at: expect.any(String),

@@ -16,12 +16,14 @@ export function keepFilters(path: string, d?: string | null): string {
 export function inboxFilter(): (request: PendingRequest) => boolean {
   const query = new URLSearchParams(location.search)
   const [by, of, impact] = [query.get('by'), query.get('of'), query.get('impact')]
+  const account = query.get('account')
   const searched = foldText(query.get('q') ?? '')
-  return ({ id, action, requested_by, high_impact }) => {
+  return ({ id, action, account_id, requested_by, high_impact }) => {
     const { key_name, account_name } = requested_by
     return (
       (by || key_name) === key_name &&
       (of || account_name) === account_name &&
+      (account || account_id) === account_id &&
       (high_impact || impact !== 'high') &&
       (searched === '' || holdsText([id, action, key_name, account_name].join('\n'), searched))
     )
