@@ -60,9 +60,11 @@ export async function makeOwnAccount(
   const { id: owner_id, account_id: id } = person
   const account = emptyAccount(deps, { id, owner_id, name: name ?? person.name })
   await deps.accounts.insertNew(account)
+  // An earlier call, or one at the same moment, may have stored it under another name.
+  const { name: stored } = (await deps.accounts.find(id)) ?? account
   await changeFresh(deps.users, owner_id, (user) => {
     if (user.no_account === undefined) return undefined
-    const about = { ...given({ address }), subject: id, detail: { name: account.name } }
+    const about = { ...given({ address }), subject: id, detail: { name: stored } }
     return { fields: { no_account: null }, audit: [personAudit(deps, 'account.changed', user, about)] }
   })
 }

@@ -153,6 +153,12 @@ describe('POST /api/v1/account', () => {
     expectStatus(await browser.post(`${PATH}/api-keys`, { name: 'mine' }), 201)
     const again = await browser.post(PATH, { name: 'Another' })
     expect([again.status, again.body.error]).toEqual([409, 'own_account_exists'])
+
+    // Should the service stop between the two writes, the next call finishes it; the trail has the name that the account has.
+    await alter(service, 'users', userId, { no_account: true })
+    expect((await browser.post(PATH, { name: 'Another' })).body.name).toBe('Guest & Co')
+    const { audit } = Object(await stored(service, 'users').findOne({ _id: userId }))
+    expect(audit.at(-1)).toMatchObject({ type: 'account.changed', detail: { name: 'Guest & Co' } })
   })
 
   it('is what the operator’s internal token does too, and no agent that asks for a key', async () => {
