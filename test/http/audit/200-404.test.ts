@@ -58,7 +58,7 @@ describe('GET /api/v1/account/audit', () => {
       at: expect.stringMatching(/Z$/),
       actor: user,
       subject: id,
-      detail: {},
+      detail: { subject_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     })
     expect(story[2]).toMatchObject({ actor: user, detail: { decision: 'approved', method: 'passkey' } })
