@@ -130,16 +130,22 @@ function approversSteps(steps: Steps): Step[] {
   return [toldStep(steps), ...home, passkeyStep(steps)]
 }
 
+/** An approver who joined is asked nothing in their own name until the policy names them. */
+function secondPersonStep({ member: done, member_unnamed }: NonNullable<Steps['owner']>): Step {
+  const name = 'A second person'
+  if (member_unnamed) {
+    const why = 'An approver joined, but the policy does not name them as one who decides.'
+    return { name, why, way: ['/settings', 'Name them in the policy'], done }
+  }
+  const why = 'An approver decides beside you, or while you are away.'
+  return { name, why, way: ['/members', 'Invite a person'], done }
+}
+
 function ownersSteps(steps: Steps, owner: NonNullable<Steps['owner']>): Step[] {
   return [
     passkeyStep(steps),
     toldStep(steps),
-    {
-      name: 'A second person',
-      why: 'An approver decides beside you, or while you are away.',
-      way: ['/members', 'Invite a person'],
-      done: owner.member,
-    },
+    secondPersonStep(owner),
     {
       name: 'The policy',
       why: 'It says who decides, how many must approve, and with what. Now you alone decide, by any factor.',
@@ -148,7 +154,7 @@ function ownersSteps(steps: Steps, owner: NonNullable<Steps['owner']>): Step[] {
     },
     {
       name: 'Slack, Teams or e-mail',
-      why: 'Requests arrive where you work; they are decided here.',
+      why: 'Requests arrive where you work; they are decided here. You turn on e-mail under Account.',
       way: ['/integrations', 'Connect a chat'],
       done: owner.chat_or_mail,
     },

@@ -113,6 +113,7 @@ function memberEntry(member: Member, policy: Policy, context: PageContext): HTML
     callerText(member.name),
     tag(roleName(member.role)),
     member.state === 'invited' && tag('Invited', 'warn'),
+    isUnnamed(member, policy) && tag('Not named in the policy', 'warn'),
   ]
   const about = [
     ...nameWarnings(member.name),
@@ -154,6 +155,11 @@ function lacking({ user_id }: Member, reader: string): HTMLElement {
 function times({ invited_at, joined_at }: Member): Child[] {
   if (joined_at !== null) return [' · joined ', day(joined_at)]
   return invited_at === null ? [] : [' · invited ', day(invited_at)]
+}
+
+/** Checks for an approver who joined, but who is asked nothing in their own name until the policy names them. */
+function isUnnamed({ user_id, role, state }: Member, { approvers }: Policy): boolean {
+  return role === 'approver' && state === 'active' && approvers.every((one) => one.user_id !== user_id)
 }
 
 function lacksFactor({ role, state, has_passkey, has_totp }: Member): boolean {

@@ -225,7 +225,10 @@ export interface NextSteps {
   told: boolean
   owner?: {
     first_decision: boolean
+    /** The policy names an approver beside the owner. */
     member: boolean
+    /** An approver joined whom the policy does not name. */
+    member_unnamed: boolean
     /** It has rules of its own. */
     policy: boolean
     chat_or_mail: boolean

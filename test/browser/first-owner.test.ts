@@ -42,6 +42,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
         'New service? On the server, “countersign user owner-link” prints a sign-in link for the first owner.',
       )
       .waitFor()
+    await page.getByText('Lost your device? Ask the owner of your account').waitFor()
     await page.goto(setupUrl)
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
     expect(page.url()).toBe(`${service.url}/setup`)

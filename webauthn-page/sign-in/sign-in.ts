@@ -35,6 +35,7 @@ export async function signInPage(): Promise<void> {
         : 'With your passkey: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
+    note('Lost your device? Ask the owner of your account, or the operator, for a new link.'),
     note(
       'New service? On the server, “countersign user owner-link” prints a sign-in link for the first owner.',
     ),

@@ -265,7 +265,7 @@ export interface Schemas {
   NewPasskeyAnswer: { passkey: Schemas["Passkey"] }
   BackupCodes: { backup_codes: readonly (string)[] }
   Profile: { user: Schemas["User"] }
-  NextSteps: { hidden: boolean; second_passkey: boolean; told: boolean; owner?: { first_decision: boolean; member: boolean; policy: boolean; chat_or_mail: boolean; approval_used: boolean } }
+  NextSteps: { hidden: boolean; second_passkey: boolean; told: boolean; owner?: { first_decision: boolean; member: boolean; member_unnamed: boolean; policy: boolean; chat_or_mail: boolean; approval_used: boolean } }
   DelegateCandidates: { data: readonly ({ user_id: Schemas["Id.usr"]; email: string; name: string })[]; next_cursor: Schemas["NextCursor"] }
   /** The names come from the platform and its users; they prove nothing. */
   ChatLink: { id: Schemas["Id.cln"]; kind: "link" | "browser" | "channel"; platform: "slack" | "teams"; person: string; workspace: string; channel?: string; expires_at: Schemas["Time"] }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Account, may } from '../../domain/account.ts'
+import { type Account, may, roleIn } from '../../domain/account.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { type User, usablePasskeys } from '../../domain/user.ts'
 import type { NextSteps } from '../../domain/views.ts'
@@ -31,14 +31,18 @@ export async function nextSteps(deps: FlowDeps, person: User, accountId?: string
   }
 }
 
-async function ownersSteps(deps: FlowDeps, { id: account_id, members, policy, channels }: Account) {
+async function ownersSteps(deps: FlowDeps, account: Account) {
+  const { id: account_id, members, policy, channels } = account
+  const approvers = members.filter(({ user_id }) => may(roleIn(account, user_id), 'decide'))
+  const named = approvers.filter(({ user_id }) => policy.approvers.includes(user_id))
   const [approved, rejected] = await Promise.all([
     deps.history.page({ account_id, status: 'approved', limit: LOOKED_THROUGH }),
     deps.history.outlines({ account_id, status: 'rejected', limit: 1 }),
   ])
   return {
     first_decision: approved.length + rejected.length > 0,
-    member: members.length > 0,
+    member: named.length > 0,
+    member_unnamed: named.length < approvers.length,
     policy: !isDeepStrictEqual(policy, DEFAULT_POLICY),
     channels: channels.length > 0,
     approval_used: approved.some(({ sandbox, consumed_at }) => !sandbox && consumed_at !== undefined),

@@ -44,7 +44,8 @@ export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Pr
 
 const ownersSteps = z.strictObject({
   first_decision: z.boolean().meta({ description: 'A request of the account was decided.' }),
-  member: z.boolean().meta({ description: 'Somebody was invited.' }),
+  member: z.boolean().meta({ description: 'The policy names an approver who joined.' }),
+  member_unnamed: z.boolean().meta({ description: 'An approver joined whom the policy does not name.' }),
   policy: z.boolean().meta({ description: 'It has rules of its own.' }),
   chat_or_mail: z.boolean().meta({ description: 'A channel, chat account or address is told.' }),
   approval_used: z.boolean().meta({ description: 'One of the latest 20 approvals was used by its caller.' }),

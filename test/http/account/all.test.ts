@@ -204,7 +204,8 @@ describe('GET /api/v1/me/next-steps', () => {
     const place = await setUpOwner(service, 'beginner@example.com')
     const { browser, userId } = place.owner
     const owner = {
-      ...{ first_decision: false, member: false, policy: false, chat_or_mail: false, approval_used: false },
+      ...{ first_decision: false, member: false, member_unnamed: false, policy: false },
+      ...{ chat_or_mail: false, approval_used: false },
     }
     const own = { hidden: false, second_passkey: false, told: false }
     expect(await left(place.owner)).toEqual({ ...own, owner })
@@ -216,11 +217,15 @@ describe('GET /api/v1/me/next-steps', () => {
     expect((await callWithKey(service, place.key, `/${id}/consume`, {})).status).toBe(200)
     expect((await left(place.owner)).owner.approval_used).toBe(true)
     const member = await newMember(service, place.owner, 'second@example.com')
-    expect((await left(place.owner)).owner).toMatchObject({ member: true, policy: false })
+    expect((await left(place.owner)).owner).toMatchObject({ member: false, member_unnamed: true })
     const proof = await passkeyProof(place.owner, service, 'policy.change')
     const rules = { approvers: [userId, member.userId], quorum: 2, passkey_only: false, high_impact: false }
     expectStatus(await browser.put(`${PATH}/policy`, { ...rules, proof }), 200)
-    expect((await left(place.owner)).owner).toMatchObject({ policy: true, chat_or_mail: false })
+    expect((await left(place.owner)).owner).toMatchObject({
+      member: true,
+      member_unnamed: false,
+      policy: true,
+    })
     expect(await left(member, `?account=${await accountOf(place.owner)}`)).toEqual(own)
     const foreign = await member.browser.get(`/api/v1/me/next-steps?account=${accountId}`)
     expect([foreign.status, foreign.body.error]).toEqual([404, 'not_found'])
