@@ -64,7 +64,7 @@ async function run(block: string, variables: Record<string, string> = {}, npx = 
   const script = block
     .replace(/^ *export \w+=.*$/gm, '')
     .replaceAll('http://localhost:3000', url)
-    .replace(/(?<![/\w])(decision|jwks)\.json/g, join(folder, '$1.json'))
+    .replace(/(?<![/\w])(decision|jwks|countersign\.receipt)\.json/g, join(folder, '$1.json'))
     .replace('teams package', `teams package --out ${join(folder, 'countersign-teams.zip')}`)
   // npm looks for a newer npm now and then, and tells of it on stderr.
   const npm = { npm_config_update_notifier: 'false', STORE_TIMEOUT_MS: '90000' }
@@ -278,6 +278,10 @@ describe('the documents', () => {
     expect(output).toMatch(/approved/)
     const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))
     expect(saved).toMatchObject({ id: ID, status: 'approved' })
+    const bundle = await run(block('countersign.receipt.json'), { COUNTERSIGN_KEY, ID })
+    expect(bundle).toMatch(
+      /^GOOD: the request was approved\.\n.*\n {2}Action {5}Deploy release 4\.2 to production\n/,
+    )
 
     const consume = () => run(block('/consume'), { COUNTERSIGN_KEY, ID })
     const used = JSON.parse(await consume())

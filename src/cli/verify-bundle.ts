@@ -113,16 +113,24 @@ const WORDS: Record<BundleCheck, string> = {
   witnesses: 'enough witnesses have seen that tree',
 }
 
+/** Of what may be absent, so that no line claims what was not checked. */
+const ABSENT: Partial<Record<BundleCheck, string>> = {
+  context: 'the bundle holds no context',
+  expected: 'nothing was named to compare it with (--expect-…)',
+}
+
 function describe(found: BundleVerdict): string {
-  const { verdict, checks, message, votes, service, log } = found
+  const { verdict, checks, message, votes, service, action, log } = found
   const ran = checks.map(
-    ({ check, outcome }) => `  ${outcome.padEnd(6)}  ${check.padEnd(10)}  ${WORDS[check]}`,
+    ({ check, outcome }) =>
+      `  ${outcome.padEnd(6)}  ${check.padEnd(10)}  ${(outcome === 'absent' && ABSENT[check]) || WORDS[check]}`,
   )
   const closing = votes.at(-1)
   if (verdict === 'bad' || closing === undefined) return [`BAD: ${message}`, ...ran].join('\n')
   const { payload, stated } = closing.receipt
   const lines: [string, string | undefined][] = [
     ['Request', payload.rid],
+    ['Action', action],
     ['Decision', `${payload.decision} at ${new Date(payload.ts * 1000).toISOString().replace('.000Z', 'Z')}`],
     ['Service', service],
     ['Caller', stated && `${stated.requester.name} (${stated.requester.key} of ${stated.requester.account})`],

@@ -67,6 +67,8 @@ export interface BundleVerdict {
   /** In the order of the votes, the closing one last; all of them hold, unless the bundle is bad. */
   votes: ProvenVote[]
   service?: string
+  /** The text that was decided on; whoever asked wrote it. */
+  action?: string
   log?: ProvenPlace
 }
 
@@ -94,7 +96,7 @@ export async function verifyBundle(
   ed25519: Ed25519 = signatureHolds,
 ): Promise<BundleVerdict> {
   const done = new Map<BundleCheck, 'passed' | 'absent' | 'unmet' | 'failed'>()
-  const found: Pick<BundleVerdict, 'votes' | 'service' | 'log' | 'message' | 'code'> = { votes: [] }
+  const found: Omit<BundleVerdict, 'verdict' | 'checks'> = { votes: [] }
   let verdict: BundleVerdict['verdict'] = 'good'
   try {
     const bundle = readBundle(json)
@@ -106,7 +108,8 @@ export async function verifyBundle(
     const problem = problemOfVotes(receipts.at(-1), receipts, [])
     if (problem !== undefined) throw new Broken('votes', problem)
     done.set('votes', 'passed')
-    found.service = String(intentOf(bundle).aud)
+    const { aud, action } = intentOf(bundle)
+    Object.assign(found, { service: String(aud), action: String(action) })
     const { place, unmet } = await provenPlace(bundle, { trust, ed25519, done })
     Object.assign(found, given({ log: place, message: unmet }))
     if (unmet !== undefined) verdict = 'unmet'
@@ -209,7 +212,7 @@ async function listsIntent(
   return typ === 'human-approval/batch/v1' && isTheirs && isListed
 }
 
-function intentOf({ intent }: Pick<BundledVote, 'intent'>): { aud?: unknown } {
+function intentOf({ intent }: Pick<BundledVote, 'intent'>): { aud?: unknown; action?: unknown } {
   return Object(parseCanonical(intent))
 }
 

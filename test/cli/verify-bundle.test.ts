@@ -46,6 +46,8 @@ describe('countersign verify of a bundle', () => {
     expect([run.code, run.stderr]).toEqual([0, ''])
     const lines = run.stdout.split('\n')
     expect(lines[0]).toBe('GOOD: the request was approved.')
+    expect(lines[2]).toMatch(/^ {2}Action {5}Deploy .*4\.2\.0 to production/)
+    expect(run.stdout).toContain('  absent  expected    nothing was named to compare it with (--expect-…)\n')
     expect(run.stdout).toContain('Vote       approved by 9f2c4e6a8b0d1f35, by a passkey’s own signature\n')
     expect(run.stdout).toContain(
       'Log        entry 333333 of 1000000 in approvals.example.com/countersign/1a2b3c4d\n',
@@ -79,6 +81,12 @@ describe('countersign verify of a bundle', () => {
     expect([other.code, other.error().error]).toEqual([1, 'receipt_unexpected'])
     const broken = await verify(['-'], [], made.text.replace('"format"', 'format'))
     expect(broken).toMatchObject({ code: 1 })
+  })
+
+  it('shows the action on one line, with control characters by name', async () => {
+    const { text } = await makeBundle({ action: 'Pay 1 EUR\n  Decision   rejected\u001b[2K\u202e' })
+    const { stdout } = await verify(['-'], [], text)
+    expect(stdout).toContain('\n  Action     Pay 1 EUR   Decision   rejected[U+001B][2K[U+202E]\n')
   })
 
   it('warns of a key that was revoked after it had signed', async () => {

@@ -33,6 +33,7 @@ export interface BundleFacts {
   witnesses?: number
   decision?: 'approved' | 'rejected'
   method?: 'passkey' | 'totp'
+  action?: string
   /** COSE algorithm of the passkey. */
   algorithm?: -7 | -8 | -257
 }
@@ -53,11 +54,12 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     witnesses = 1,
     decision = 'approved',
     method = 'passkey',
+    action = 'Deploy release 4.2.0 to production',
     algorithm = -7,
   } = facts
   const key = testKey('decision')
   const context = canonicalize(CONTEXT)
-  const intent = canonicalize(intentOf(decision, context))
+  const intent = canonicalize(intentOf(decision, context, action))
   const payload = payloadOf(decision, method, intent)
   const proof =
     method === 'totp'
@@ -84,13 +86,13 @@ const CONTEXT = {
   tool_arguments: { environment: 'production', version: '4.2.0', replicas: 6, force: false },
 }
 
-function intentOf(decision: 'approved' | 'rejected', context: string) {
+function intentOf(decision: 'approved' | 'rejected', context: string, action: string) {
   return buildIntent({
     aud: ORIGIN,
     rid: id('req'),
     decision,
     approver: '9f2c4e6a8b0d1f35',
-    action: 'Deploy release 4.2.0 to production',
+    action,
     context_sha256: sha256(context).toString('hex'),
     request_created_at: '2026-06-01T11:59:00.000Z',
     exp: DECIDED_AT.getTime() / 1000 + 3600,
