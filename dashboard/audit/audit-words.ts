@@ -48,9 +48,15 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'member.changed': ['Role changed', '{actor} made {subject} {role}'],
     'member.removed': ['Removed', '{actor} removed {subject} from the account'],
     'member.left': ['Left', '{subject} left the account'],
-    'member.recovery_offered': ['New set-up offered', '{actor} lets {subject} set up their sign-in anew'],
-    'member.recovery_ended': ['New set-up cancelled', '{actor} cancelled the new set-up of {subject}'],
-    'member.recovered': ['Set up anew', '{subject} set up their sign-in anew'],
+    'member.recovery_offered': [
+      'New set-up offered',
+      '{actor} offered {subject} a new set-up of the sign-in',
+    ],
+    'member.recovery_ended': [
+      'New set-up cancelled',
+      '{actor} cancelled the new set-up offered to {subject}',
+    ],
+    'member.recovered': ['Set up anew', '{subject} set up the sign-in anew'],
   },
   People: {
     'user.invited': ['Person invited', '{actor} invited {subject}'],
@@ -89,7 +95,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
       'Notifications off',
       '{actor} switched notifications off in a browser or by e-mail',
     ],
-    'notifications.tested': ['Chat tested', '{actor} sent a test to their chat accounts'],
+    'notifications.tested': ['Chat tested', '{actor} sent a test to the linked chat accounts'],
   },
   'Webhooks and messages': {
     'webhook.created': ['Webhook added', '{actor} added a webhook'],
@@ -131,6 +137,12 @@ const BY_TYPE: ReadonlyMap<string, AuditWords> = new Map(
   Object.values(AUDIT_WORDS).flatMap((group) => Object.entries(group)),
 )
 
+/** The sentences for what people do about themselves. */
+const OWN_WORDS: ReadonlyMap<string, string> = new Map([
+  ['member.recovery_ended', '{actor} refused a new set-up of the sign-in'],
+  ['user.changed', '{actor} changed the profile'],
+])
+
 /** The words for a type; the service may know newer types than this page. */
 export function auditWords(type: string): AuditWords {
   return BY_TYPE.get(type) ?? [type, `{actor}: ${type}`]
@@ -138,20 +150,21 @@ export function auditWords(type: string): AuditWords {
 
 /**
  * The sentence of an entry. A public check of a receipt takes no credentials, so its sentence names no actor: it may have
- * been the reader. A session ends in several ways.
+ * been the reader. A session ends in several ways. What people do about themselves names them once.
  */
 export function auditSentence({
   type,
   actor,
+  subject,
   detail,
-}: Pick<AuditEntry, 'type' | 'actor' | 'detail'>): string {
+}: Pick<AuditEntry, 'type' | 'actor' | 'subject' | 'detail'>): string {
   if (type === 'approval.verified' && actor.kind === 'public') return 'The receipt was checked: {result}'
   if (type === 'session.ended' && detail.reason === 'signed_out') return '{actor} signed out'
   if (type === 'session.ended' && detail.reason === 'enrolled_again')
     return '{actor} used a new sign-in link, which ended a session'
   if (type === 'user.enrolled' && detail.again === true) return '{actor} signed up again, with a new link'
   if (type === 'user.changed' && detail.confirmed === true) return '{actor} confirmed {subject}'
-  return auditWords(type)[1]
+  return (actor.id === subject ? OWN_WORDS.get(type) : undefined) ?? auditWords(type)[1]
 }
 
 /** The parts of a sentence: plain words, or the name of a value. */

@@ -176,8 +176,8 @@ export class DecideTogether {
   #form(items: readonly CheckedReview[], methods: readonly Factor[], unseen: Unseen): HTMLElement {
     const readers =
       items.length === 1
-        ? 'The caller sees it, and it is stored with the receipt.'
-        : 'The callers see it, and it is stored with each receipt.'
+        ? 'The caller gets it; it is not part of the signed receipt.'
+        : 'The callers get it; it is not part of the signed receipts.'
     const comment = commentField(this.#draft, readers)
     const busy = (state: boolean): void => {
       this.#busy = state

@@ -83,7 +83,7 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]
   votes: ['Votes', 'There are as many approvals, by different people, as the statement requires.'],
   inclusion: [
     'In the log',
-    'The receipt is in the tree that the proof names. Whether the log and its witnesses signed that tree, `countersign verify --policy` tells.',
+    'The receipt is in the tree that the proof names. Whether the log and its witnesses signed that tree, the command line tells: countersign verify --policy.',
   ],
 }
 

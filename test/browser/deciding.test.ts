@@ -125,7 +125,9 @@ describeInBrowser('deciding in a browser', () => {
     )
     await visitor.page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
     expect(await visitor.page.locator('#announcements').innerText()).toBe('Rejected.')
-    expect(await visitor.page.locator('.receipt').innerText()).toContain('From my phone.')
+    expect(await visitor.page.locator('.receipt').innerText()).toMatch(
+      /Comment \(not signed\)\s+From my phone\./,
+    )
     expect(await visitor.page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   })
 })

@@ -88,7 +88,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     await ana.page.getByRole('button', { name: 'Approve' }).click()
     await heading(ana, 'Approved').waitFor()
     await heading(cleo, 'Approved').waitFor()
-    expect(await cleo.page.locator('.votes').innerText()).toContain('Looks right.')
+    expect(await cleo.page.locator('.votes').innerText()).toMatch(/Comment \(not signed\):\s+Looks right\./)
 
     await ana.page.goto(`/requests/${both}`)
     await heading(ana, 'Notifications').waitFor()

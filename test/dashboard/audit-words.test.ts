@@ -24,11 +24,19 @@ describe('the words of the audit log', () => {
   })
 
   it('say how a session ended, and what the operator confirmed', () => {
-    const by = { actor: { kind: 'cli' }, detail: { confirmed: true } } as const
+    const by = { actor: { kind: 'cli' }, subject: 'usr_a', detail: { confirmed: true } } as const
     expect(auditSentence({ type: 'user.changed', ...by })).toBe('{actor} confirmed {subject}')
     expect(auditSentence({ type: 'session.ended', ...by, detail: { reason: 'signed_out' } })).toBe(
       '{actor} signed out',
     )
+  })
+
+  it('name whoever acts about themselves once', () => {
+    const by = { actor: { kind: 'user', id: 'usr_a' }, detail: {} } as const
+    for (const type of ['member.recovery_ended', 'user.changed'] as const) {
+      expect(auditSentence({ type, ...by, subject: 'usr_a' }), type).not.toContain('{subject}')
+      expect(auditSentence({ type, ...by, subject: 'usr_b' }), type).toContain('{subject}')
+    }
   })
 
   it('fall apart into words and the names of values', () => {

@@ -36,7 +36,7 @@ export interface DecisionFormOptions {
  * and go in the bar are placed where they do not move the buttons: above them on a phone, below them elsewhere.
  */
 export function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
-  const comment = commentField(options.draft, 'The caller sees it, and it is stored with the receipt.')
+  const comment = commentField(options.draft, 'The caller gets it; it is not part of the signed receipt.')
   const { busy, lost } = options
   const ballot = createBallot({ methods: review.methods, busy, fields: { comment }, lost })
   const took = async (error: unknown): Promise<boolean> => {

@@ -94,7 +94,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
       // If several people decide, the comment is shown with the votes.
       decision.comment === null || review.quorum.needed > 1
         ? undefined
-        : ['Comment', callerValue(decision.comment)],
+        : ['Comment (not signed)', callerValue(decision.comment)],
     ),
     signedReceipt(decision),
     buttonRow(
@@ -215,6 +215,7 @@ function voteRow(vote: Vote, { status }: Review, person: WritePerson): HTMLEleme
     delegate !== undefined && !vote.mine && hint('by the delegate ', person(delegate)),
     hint(methodWord(vote.method), ' · ', moment(vote.at)),
     status === 'rejected' && vote.decision === 'approved' && hint('Not signed: the request was rejected.'),
+    vote.comment !== null && hint('Comment (not signed):'),
     vote.comment !== null && el('blockquote', {}, callerValue(vote.comment)),
   )
 }
