@@ -6,7 +6,7 @@ import { alter } from '../support/caller.ts'
 import { didSomething, sets } from '../support/chaos-points.ts'
 import { cliProcess, startCli, useDataDir } from '../support/cli.ts'
 import { expectStatus } from '../support/enrolled.ts'
-import { newMember } from '../support/invited.ts'
+import { makeAccount, newMember } from '../support/invited.ts'
 import { ask, decideByPasskey, keyOf, setUpOwner } from '../support/live.ts'
 import { databaseUri, startService, TEST_SECRETS } from '../support/service.ts'
 import { startStoreProxy, type Trap } from '../support/store-proxy.ts'
@@ -43,6 +43,7 @@ async function setUp(uri: string) {
   const service = await startService({ database: 'erasing', env: { MONGODB_URI: uri } })
   const boss = await setUpOwner(service, 'boss@example.com')
   const owner = await newMember(service, boss.owner, 'ann.gone@example.com')
+  await makeAccount(owner)
   const { users, apiKeys } = service.composition.deps
   const accountOf = async (id: string) => (await users.find(id))?.account_id ?? ''
   const ann = { service, owner, key: await keyOf(service, owner.userId) }
