@@ -44,6 +44,7 @@ describeInBrowser('webhooks of a real service', () => {
       .getByRole('link', { name: /its request/ })
       .first()
       .click()
+    await page.getByText('Timeline and earlier requests').click()
     await page.getByRole('heading', { name: 'Notifications' }).waitFor()
   })
 
