@@ -36,9 +36,9 @@ describe('the account in an address', () => {
     expect(pageHref('/requests', own, [home, own])).toBe('/requests?account=acc_own')
   })
 
-  it('is the person’s own where the service names none', () => {
-    const only = { id: SAMPLE_USER.account_id, name: SAMPLE_USER.name, role: 'owner', own: true }
-    expect(accountsOf(SAMPLE_USER, [])).toEqual([only])
+  it('is none where the service names none', () => {
+    const none = { id: '', name: SAMPLE_USER.name, role: 'none', own: true }
+    expect(accountsOf(SAMPLE_USER, [])).toEqual([none])
     expect(accountsOf(SAMPLE_USER, [home, own])).toEqual([home, own])
   })
 })
