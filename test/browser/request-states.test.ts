@@ -113,7 +113,7 @@ describeInBrowser('the states of a request', () => {
     suite.server().state.review = sampleReview({ quorum: TWO, votes: [VOTE] })
     await visitor.page.reload()
     await rows.first().waitFor()
-    expect(await visitor.page.getByText('Not signed').count()).toBe(0)
+    expect(await visitor.page.getByText('Not signed: ').count()).toBe(0)
   })
 
   it('says who could not be reached in chat, by reference, and the person themselves as such', async () => {
