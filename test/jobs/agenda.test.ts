@@ -160,8 +160,9 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     const seconds = (after.at - before.at) / 1000
     console.info(`idle, in ${seconds.toFixed(1)} s: ${commands} commands, of them ${updates} updates`)
     expect(updates / seconds).toBeLessThanOrEqual(0.5)
-    // A run ends with an update, three in ten seconds. One that a busy machine held up into the span costs four commands.
+    // A run ends with an update, three in ten seconds. One that a busy machine held up into the span costs four commands. Two reads
+    // in ten seconds are the log's: of its head, and of the records that it lacks.
     const heldUp = Math.max(0, updates - 0.3 * seconds)
-    expect((commands - 4 * heldUp) / seconds).toBeLessThanOrEqual(2.2)
+    expect((commands - 4 * heldUp) / seconds).toBeLessThanOrEqual(2.4)
   },
 )
