@@ -40,7 +40,7 @@ function describeOperation(name, { summary, parameters, requestBody, responses }
     requestBody === undefined ? undefined : `body${requestBody.required ? '' : '?'}: ${typeOf(body)}`,
   ]
   const input = `{ ${parts.filter((text) => text !== undefined).join('; ')} }`
-  return `  /** ${summary} */\n  ${JSON.stringify(name)}: { input: ${input}; answer: ${union(types)} }`
+  return `  /** ${summary} */ ${JSON.stringify(name)}: { input: ${input}; answer: ${union(types)} }`
 }
 
 function part(place, parameters) {

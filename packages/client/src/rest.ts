@@ -302,226 +302,115 @@ export interface Schemas {
 
 /** What each call takes and answers. Calls that answer with something else than JSON are left out. */
 export interface Operations {
-  /** Make a request */
-  "POST /api/v1/approvals/request": { input: { query?: { wait?: number }; body: Schemas["CreateRequest"] }; answer: Schemas["CreatedRequest"] | Schemas["CreatedSandboxRequest"] }
-  /** Ask for several at once */
-  "POST /api/v1/approvals/requests": { input: { body: Schemas["CreateRequests"] }; answer: Schemas["CreatedRequests"] }
-  /** List the key's own requests, newest first */
-  "GET /api/v1/approvals": { input: { query?: { status?: "pending" | "approved" | "rejected" | "expired"; limit?: number; cursor?: string } }; answer: Schemas["ApprovalList"] }
-  /** Read a request */
-  "GET /api/v1/approvals/{id}": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Approval"] }
-  /** Wait for the decision */
-  "GET /api/v1/approvals/{id}/wait": { input: { path: { id: Schemas["Id.req"] }; query?: { timeout?: number } }; answer: Schemas["Approval"] }
-  /** Wait for the first of several decisions */
-  "GET /api/v1/approvals/wait": { input: { query: { ids: string; timeout?: number } }; answer: Schemas["WaitedApprovals"] }
-  /** Remind the approver */
-  "POST /api/v1/approvals/{id}/remind": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Reminder"] }
-  /** Withdraw a request */
-  "POST /api/v1/approvals/{id}/cancel": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["ExpiredApproval"] }
-  /** Use an approval, once */
-  "POST /api/v1/approvals/{id}/consume": { input: { path: { id: Schemas["Id.req"] }; body?: Schemas["ConsumeRequest"] }; answer: Schemas["ConsumedApproval"] }
-  /** Use an approval, once, by a token for a gateway */
-  "POST /api/v1/approvals/{id}/token": { input: { path: { id: Schemas["Id.req"] }; body?: Schemas["ConsumeRequest"] }; answer: Schemas["ApprovalToken"] }
-  /** Verify a decision */
-  "GET /api/v1/approvals/{id}/verify": { input: { path: { id: string } }; answer: Schemas["Verdict"] }
-  /** Get the name and the key of the log */
-  "GET /.well-known/countersign-log": { input: {  }; answer: Schemas["TransparencyLog"] }
-  /** List my pending requests, the one that expires first on top */
-  "GET /api/v1/me/pending": { input: { query?: { limit?: number; cursor?: string } }; answer: Schemas["PendingRequests"] }
-  /** Get the full content of a request */
-  "GET /api/v1/approvals/{id}/review": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Review"] }
-  /** List earlier requests of the same key for the same tool */
-  "GET /api/v1/approvals/{id}/similar": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["SimilarRequests"] }
-  /** Start a decision by passkey */
-  "POST /api/v1/approvals/{id}/decision/options": { input: { path: { id: Schemas["Id.req"] }; body: Schemas["DecisionOptionsRequest"] }; answer: Schemas["DecisionOptions"] }
-  /** Approve or reject */
-  "POST /api/v1/approvals/{id}/decision": { input: { path: { id: Schemas["Id.req"] }; body: Schemas["ProvenDecision"] }; answer: Schemas["Decided"] }
-  /** Start deciding many requests with one gesture */
-  "POST /api/v1/approvals/decisions/options": { input: { body: Schemas["BatchOptionsRequest"] }; answer: Schemas["BatchOptions"] }
-  /** Approve or reject many requests with one gesture */
-  "POST /api/v1/approvals/decisions": { input: { body: Schemas["ProvenBatch"] }; answer: Schemas["BatchDecided"] }
-  /** Ask the owner of an account for an API key */
-  "POST /api/v1/bootstrap": { input: { body: Schemas["StartBootstrap"] }; answer: Schemas["BootstrapStarted"] }
-  /** Get consent status */
-  "GET /api/v1/bootstrap/{id}/status": { input: { path: { id: string } }; answer: Schemas["BootstrapStatus"] }
-  /** List the agents that ask for an API key, oldest first */
-  "GET /api/v1/account/bootstrap": { input: {  }; answer: Schemas["WaitingConsents"] }
-  /** Get a request for an API key */
-  "GET /api/v1/account/bootstrap/{id}": { input: { path: { id: Schemas["Id.bst"] } }; answer: Schemas["Consent"] }
-  /** Start consenting by passkey */
-  "POST /api/v1/account/bootstrap/{id}/decision/options": { input: { path: { id: Schemas["Id.bst"] }; body: Schemas["ConsentRequest"] }; answer: Schemas["ConsentOptions"] }
-  /** Consent or refuse */
-  "POST /api/v1/account/bootstrap/{id}/decision": { input: { path: { id: Schemas["Id.bst"] }; body: Schemas["ProvenConsent"] }; answer: Schemas["Consented"] }
-  /** List API keys */
-  "GET /api/v1/account/api-keys": { input: {  }; answer: Schemas["ApiKeyList"] }
-  /** Make an API key */
-  "POST /api/v1/account/api-keys": { input: { body: Schemas["CreateApiKey"] }; answer: Schemas["CreatedApiKey"] }
-  /** Change an API key */
-  "PATCH /api/v1/account/api-keys/{id}": { input: { path: { id: Schemas["Id.key"] }; body?: Schemas["ChangeApiKey"] }; answer: Schemas["ChangedApiKey"] }
-  /** Revoke an API key */
-  "DELETE /api/v1/account/api-keys/{id}": { input: { path: { id: Schemas["Id.key"] } }; answer: Schemas["RevokedApiKey"] }
-  /** Read the callback signing secrets */
-  "GET /api/v1/account/webhook-secret": { input: {  }; answer: Schemas["WebhookSecretAnswer"] }
-  /** See an account and its quota */
-  "GET /api/v1/account": { input: { query?: { account?: string } }; answer: Schemas["Account"] }
-  /** Make an account of my own */
-  "POST /api/v1/account": { input: { body: Schemas["NewAccount"] }; answer: Schemas["Account"] }
-  /** Change your account: its name, names in channels */
-  "PATCH /api/v1/account": { input: { body: Schemas["AccountChange"] }; answer: Schemas["Account"] }
-  /** List the requests of an account, newest first */
-  "GET /api/v1/account/requests": { input: { query?: { account?: string; status?: "pending" | "approved" | "rejected" | "expired"; q?: string; high_impact?: "true" | "false"; sandbox?: "true" | "false"; key?: string; person?: string; from?: string; to?: string; limit?: number; cursor?: string } }; answer: Schemas["History"] }
-  /** Withdraw requests of my account that are pending */
-  "POST /api/v1/account/requests/withdraw": { input: { body: Schemas["Withdrawal"] }; answer: Schemas["Withdrawn"] }
-  /** See how the requests of an account went */
-  "GET /api/v1/account/overview": { input: { query?: { account?: string; days?: number } }; answer: Schemas["Overview"] }
-  /** List the audit trail of the account, newest first */
-  "GET /api/v1/account/audit": { input: { query?: { account?: string; type?: Schemas["AuditType"]; subject?: string; key?: string; actor?: string; from?: string; to?: string; q?: string; limit?: number; cursor?: string } }; answer: Schemas["AuditList"] }
-  /** List the members of my account */
-  "GET /api/v1/account/members": { input: {  }; answer: Schemas["Members"] }
-  /** Invite a person to my account */
-  "POST /api/v1/account/members": { input: { body: Schemas["NewMember"] }; answer: Schemas["InvitedMember"] }
-  /** Change the role of a member */
-  "PATCH /api/v1/account/members/{id}": { input: { path: { id: Schemas["Id.usr"] }; body: Schemas["MemberRole"] }; answer: Schemas["ChangedMember"] }
-  /** Make a new link for an invited person */
-  "POST /api/v1/account/members/{id}/link": { input: { path: { id: Schemas["Id.usr"] }; body?: Schemas["FreshProof"] }; answer: Schemas["NewMemberLink"] }
-  /** Remove a member, or withdraw an invitation */
-  "POST /api/v1/account/members/{id}/remove": { input: { path: { id: Schemas["Id.usr"] }; body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
-  /** Get the policy of my account */
-  "GET /api/v1/account/policy": { input: {  }; answer: Schemas["Policy"] }
-  /** Set the policy of my account */
-  "PUT /api/v1/account/policy": { input: { body: Schemas["SetPolicy"] }; answer: Schemas["Policy"] }
-  /** Join an account that invited me */
-  "POST /api/v1/me/invitations/{id}/accept": { input: { path: { id: Schemas["Id.acc"] }; body: Schemas["Acceptance"] }; answer: Schemas["Ok"] }
-  /** Decline an invitation */
-  "POST /api/v1/me/invitations/{id}/decline": { input: { path: { id: Schemas["Id.acc"] } }; answer: Schemas["Ok"] }
-  /** Leave an account */
-  "POST /api/v1/me/memberships/{id}/leave": { input: { path: { id: Schemas["Id.acc"] } }; answer: Schemas["Ok"] }
-  /** Let a member who lost a device set up their sign-in anew */
-  "POST /api/v1/account/members/{id}/recovery": { input: { path: { id: Schemas["Id.usr"] }; body?: Schemas["FreshProof"] }; answer: Schemas["MemberRecovery"] }
-  /** Cancel the new set-up of a member */
-  "POST /api/v1/account/members/{id}/recovery/cancel": { input: { path: { id: Schemas["Id.usr"] } }; answer: Schemas["Ok"] }
-  /** Refuse a new set-up of my sign-in */
-  "POST /api/v1/me/recovery/refuse": { input: {  }; answer: Schemas["Ok"] }
-  /** List webhooks */
-  "GET /api/v1/account/webhooks": { input: {  }; answer: Schemas["WebhookList"] }
-  /** Make a webhook */
-  "POST /api/v1/account/webhooks": { input: { body: Schemas["CreateWebhook"] }; answer: Schemas["CreatedWebhook"] }
-  /** Read a webhook */
-  "GET /api/v1/account/webhooks/{id}": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["ListedWebhook"] }
-  /** Delete a webhook */
-  "DELETE /api/v1/account/webhooks/{id}": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["ChangedWebhook"] }
-  /** Switch a webhook on again */
-  "POST /api/v1/account/webhooks/{id}/enable": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["ChangedWebhook"] }
-  /** Give a webhook a new secret */
-  "POST /api/v1/account/webhooks/{id}/rotate": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["RotatedWebhook"] }
-  /** Send a test event */
-  "POST /api/v1/account/webhooks/{id}/test": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["Delivery"] }
-  /** Delivery log of a webhook, newest first */
-  "GET /api/v1/account/webhooks/{id}/deliveries": { input: { path: { id: Schemas["Id.whk"] }; query?: { limit?: number; cursor?: string; state?: "due" | "sending" | "delivered" | "dead" | "dropped"; event?: "approval.created" | "approval.approved" | "approval.rejected" | "approval.expired" | "approval.reminded" | "bootstrap.requested" | "bootstrap.approved" | "key.created" | "key.revoked" | "delivery.exhausted" | "chat.unavailable" | "chat.restored" | "webhook.test" } }; answer: Schemas["DeliveryList"] }
-  /** List the notifications of a request, newest first */
-  "GET /api/v1/approvals/{id}/deliveries": { input: { path: { id: Schemas["Id.req"] }; query?: { limit?: number; cursor?: string } }; answer: Schemas["RequestLog"] }
-  /** List deliveries that were given up, newest first */
-  "GET /api/v1/account/dead-letters": { input: { query?: { limit?: number; cursor?: string } }; answer: Schemas["DeliveryList"] }
-  /** Send a delivery once more */
-  "POST /api/v1/deliveries/{id}/replay": { input: { path: { id: Schemas["Id.dlv"] } }; answer: Schemas["Delivery"] }
-  /** Get the current user */
-  "GET /api/v1/session": { input: { query?: { optional?: "true" } }; answer: Schemas["CurrentSession"] | undefined }
-  /** Sign out */
-  "DELETE /api/v1/session": { input: {  }; answer: Schemas["Ok"] }
-  /** Get a new session JWT */
-  "POST /api/v1/session/refresh": { input: {  }; answer: Schemas["Session"] }
-  /** Prove presence in this session */
-  "POST /api/v1/session/proof": { input: { body: Schemas["FreshProof"] }; answer: Schemas["ProvenSession"] }
-  /** Start signing in with a passkey */
-  "POST /api/v1/session/passkey/options": { input: {  }; answer: Schemas["AssertionOptions"] }
-  /** Sign in with a passkey */
-  "POST /api/v1/session/passkey": { input: { body: Schemas["PasskeySignIn"] }; answer: Schemas["Session"] }
-  /** Sign in with a one-time code */
-  "POST /api/v1/session/totp": { input: { body: Schemas["CodeSignIn"] }; answer: Schemas["Session"] }
-  /** Sign in with a backup code */
-  "POST /api/v1/session/backup-code": { input: { body: Schemas["CodeSignIn"] }; answer: Schemas["Session"] }
-  /** List my sessions */
-  "GET /api/v1/me/sessions": { input: {  }; answer: Schemas["OwnSessions"] }
-  /** End all my other sessions */
-  "POST /api/v1/me/sessions/end-others": { input: {  }; answer: Schemas["OtherSessionsEnded"] }
-  /** End one of my sessions */
-  "POST /api/v1/me/sessions/{id}/end": { input: { path: { id: Schemas["Id.ses"] } }; answer: Schemas["Ok"] }
-  /** Inspect a one-time link */
-  "POST /api/v1/enrollment/lookup": { input: { body: Schemas["EnrollmentLookup"] }; answer: Schemas["Enrollment"] }
-  /** Start enrolling with a passkey */
-  "POST /api/v1/enrollment/passkey/options": { input: { body: Schemas["EnrollmentOptions"] }; answer: Schemas["RegistrationOptions"] }
-  /** Enrol with a passkey */
-  "POST /api/v1/enrollment/passkey": { input: { body: Schemas["PasskeyEnrollment"] }; answer: Schemas["Session"] }
-  /** Start enrolling with one-time codes */
-  "POST /api/v1/enrollment/totp/options": { input: { body: Schemas["EnrollmentOptions"] }; answer: Schemas["TotpSetUp"] }
-  /** Enrol with one-time codes */
-  "POST /api/v1/enrollment/totp": { input: { body: Schemas["TotpEnrollment"] }; answer: Schemas["SessionWithBackupCodes"] }
-  /** My passkeys and codes */
-  "GET /api/v1/me/factors": { input: {  }; answer: Schemas["Factors"] }
-  /** Start confirming a change */
-  "POST /api/v1/me/step-up/options": { input: { body: Schemas["StepUp"] }; answer: Schemas["StepUpOptions"] }
-  /** Start adding a passkey */
-  "POST /api/v1/me/passkeys/options": { input: { body?: Schemas["NewPasskeyOptions"] }; answer: Schemas["RegistrationOptions"] }
-  /** Add a passkey */
-  "POST /api/v1/me/passkeys": { input: { body: Schemas["NewPasskey"] }; answer: Schemas["NewPasskeyAnswer"] }
-  /** Remove a passkey */
-  "POST /api/v1/me/passkeys/{id}/remove": { input: { path: { id: Schemas["Id.pky"] }; body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
-  /** Start setting up one-time codes */
-  "POST /api/v1/me/totp/options": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["TotpSetUp"] }
-  /** Confirm one-time codes */
-  "POST /api/v1/me/totp": { input: { body: Schemas["Code"] }; answer: Schemas["BackupCodes"] }
-  /** Remove one-time codes */
-  "POST /api/v1/me/totp/remove": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
-  /** Make new backup codes */
-  "POST /api/v1/me/backup-codes": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["BackupCodes"] }
-  /** Change my name, default expiry, or what I am shown */
-  "PATCH /api/v1/me": { input: { body?: Schemas["ChangeProfile"] }; answer: Schemas["Profile"] }
-  /** Let another person decide for me for a while */
-  "PUT /api/v1/me/delegate": { input: { body: Schemas["SetDelegate"] }; answer: Schemas["Profile"] }
-  /** See what I have set up, and what is left */
-  "GET /api/v1/me/next-steps": { input: { query?: { account?: string } }; answer: Schemas["NextSteps"] }
-  /** List the people who could decide for me */
-  "GET /api/v1/me/delegate/candidates": { input: {  }; answer: Schemas["DelegateCandidates"] }
-  /** End the delegation of my decisions */
-  "POST /api/v1/me/delegate/remove": { input: {  }; answer: Schemas["Profile"] }
-  /** Inspect a one-time link from chat */
-  "POST /api/v1/chat-links/look": { input: { body: Schemas["LookAtChatLink"] }; answer: Schemas["ChatLink"] }
-  /** Use a one-time link from chat */
-  "POST /api/v1/chat-links/use": { input: { body: Schemas["UseChatLink"] }; answer: Schemas["UsedChatLink"] }
-  /** My linked identities */
-  "GET /api/v1/me/chat": { input: {  }; answer: Schemas["ChatIdentities"] }
-  /** Unlink an identity */
-  "POST /api/v1/me/chat/remove": { input: { body: Schemas["RemoveChatIdentity"] }; answer: Schemas["Ok"] }
-  /** Channels notified of every request */
-  "GET /api/v1/account/channels": { input: {  }; answer: Schemas["ChatChannelList"] }
-  /** Stop notifying a channel */
-  "POST /api/v1/account/channels/remove": { input: { body: Schemas["RemoveChatChannel"] }; answer: Schemas["Ok"] }
-  /** Get the chat setup of the account */
-  "GET /api/v1/account/chat-apps": { input: {  }; answer: Schemas["ChatApps"] }
-  /** Stop sending cards to a workspace */
-  "POST /api/v1/account/chat-apps/remove": { input: { body: Schemas["RemoveChatApp"] }; answer: Schemas["Ok"] }
-  /** List my browsers that show notifications */
-  "GET /api/v1/me/push": { input: {  }; answer: Schemas["PushDevices"] }
-  /** Register a browser for notifications */
-  "POST /api/v1/me/push": { input: { body: Schemas["NewPushDevice"] }; answer: Schemas["RegisteredPushDevice"] }
-  /** Send a browser nothing more */
-  "POST /api/v1/me/push/{id}/remove": { input: { path: { id: Schemas["Id.psd"] } }; answer: Schemas["Ok"] }
-  /** Send a test to a browser */
-  "POST /api/v1/me/push/{id}/test": { input: { path: { id: Schemas["Id.psd"] } }; answer: Schemas["PushTest"] }
-  /** Show by which channels I am told what */
-  "GET /api/v1/me/notifications": { input: {  }; answer: Schemas["Hearing"] }
-  /** Choose by which channels I am told what */
-  "PATCH /api/v1/me/notifications": { input: { body: Schemas["ChangeHearing"] }; answer: Schemas["Hearing"] }
-  /** Send a code to my e-mail address */
-  "POST /api/v1/me/mail": { input: {  }; answer: Schemas["AddressCodeSent"] }
-  /** Confirm my e-mail address by the code */
-  "POST /api/v1/me/mail/confirm": { input: { body: Schemas["AddressCode"] }; answer: Schemas["Hearing"] }
-  /** Send a test to my chat accounts */
-  "POST /api/v1/me/chat/test": { input: {  }; answer: Schemas["Ok"] }
-  /** Liveness check */
-  "GET /healthz": { input: {  }; answer: Schemas["Alive"] }
-  /** Readiness check */
-  "GET /readyz": { input: {  }; answer: Schemas["Ready"] }
-  /** This document */
-  "GET /openapi.json": { input: {  }; answer: { openapi: string } }
+  /** Make a request */ "POST /api/v1/approvals/request": { input: { query?: { wait?: number }; body: Schemas["CreateRequest"] }; answer: Schemas["CreatedRequest"] | Schemas["CreatedSandboxRequest"] }
+  /** Ask for several at once */ "POST /api/v1/approvals/requests": { input: { body: Schemas["CreateRequests"] }; answer: Schemas["CreatedRequests"] }
+  /** List the key's own requests, newest first */ "GET /api/v1/approvals": { input: { query?: { status?: "pending" | "approved" | "rejected" | "expired"; limit?: number; cursor?: string } }; answer: Schemas["ApprovalList"] }
+  /** Read a request */ "GET /api/v1/approvals/{id}": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Approval"] }
+  /** Wait for the decision */ "GET /api/v1/approvals/{id}/wait": { input: { path: { id: Schemas["Id.req"] }; query?: { timeout?: number } }; answer: Schemas["Approval"] }
+  /** Wait for the first of several decisions */ "GET /api/v1/approvals/wait": { input: { query: { ids: string; timeout?: number } }; answer: Schemas["WaitedApprovals"] }
+  /** Remind the approver */ "POST /api/v1/approvals/{id}/remind": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Reminder"] }
+  /** Withdraw a request */ "POST /api/v1/approvals/{id}/cancel": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["ExpiredApproval"] }
+  /** Use an approval, once */ "POST /api/v1/approvals/{id}/consume": { input: { path: { id: Schemas["Id.req"] }; body?: Schemas["ConsumeRequest"] }; answer: Schemas["ConsumedApproval"] }
+  /** Use an approval, once, by a token for a gateway */ "POST /api/v1/approvals/{id}/token": { input: { path: { id: Schemas["Id.req"] }; body?: Schemas["ConsumeRequest"] }; answer: Schemas["ApprovalToken"] }
+  /** Verify a decision */ "GET /api/v1/approvals/{id}/verify": { input: { path: { id: string } }; answer: Schemas["Verdict"] }
+  /** Get the name and the key of the log */ "GET /.well-known/countersign-log": { input: {  }; answer: Schemas["TransparencyLog"] }
+  /** List my pending requests, the one that expires first on top */ "GET /api/v1/me/pending": { input: { query?: { limit?: number; cursor?: string } }; answer: Schemas["PendingRequests"] }
+  /** Get the full content of a request */ "GET /api/v1/approvals/{id}/review": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Review"] }
+  /** List earlier requests of the same key for the same tool */ "GET /api/v1/approvals/{id}/similar": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["SimilarRequests"] }
+  /** Start a decision by passkey */ "POST /api/v1/approvals/{id}/decision/options": { input: { path: { id: Schemas["Id.req"] }; body: Schemas["DecisionOptionsRequest"] }; answer: Schemas["DecisionOptions"] }
+  /** Approve or reject */ "POST /api/v1/approvals/{id}/decision": { input: { path: { id: Schemas["Id.req"] }; body: Schemas["ProvenDecision"] }; answer: Schemas["Decided"] }
+  /** Start deciding many requests with one gesture */ "POST /api/v1/approvals/decisions/options": { input: { body: Schemas["BatchOptionsRequest"] }; answer: Schemas["BatchOptions"] }
+  /** Approve or reject many requests with one gesture */ "POST /api/v1/approvals/decisions": { input: { body: Schemas["ProvenBatch"] }; answer: Schemas["BatchDecided"] }
+  /** Ask the owner of an account for an API key */ "POST /api/v1/bootstrap": { input: { body: Schemas["StartBootstrap"] }; answer: Schemas["BootstrapStarted"] }
+  /** Get consent status */ "GET /api/v1/bootstrap/{id}/status": { input: { path: { id: string } }; answer: Schemas["BootstrapStatus"] }
+  /** List the agents that ask for an API key, oldest first */ "GET /api/v1/account/bootstrap": { input: {  }; answer: Schemas["WaitingConsents"] }
+  /** Get a request for an API key */ "GET /api/v1/account/bootstrap/{id}": { input: { path: { id: Schemas["Id.bst"] } }; answer: Schemas["Consent"] }
+  /** Start consenting by passkey */ "POST /api/v1/account/bootstrap/{id}/decision/options": { input: { path: { id: Schemas["Id.bst"] }; body: Schemas["ConsentRequest"] }; answer: Schemas["ConsentOptions"] }
+  /** Consent or refuse */ "POST /api/v1/account/bootstrap/{id}/decision": { input: { path: { id: Schemas["Id.bst"] }; body: Schemas["ProvenConsent"] }; answer: Schemas["Consented"] }
+  /** List API keys */ "GET /api/v1/account/api-keys": { input: {  }; answer: Schemas["ApiKeyList"] }
+  /** Make an API key */ "POST /api/v1/account/api-keys": { input: { body: Schemas["CreateApiKey"] }; answer: Schemas["CreatedApiKey"] }
+  /** Change an API key */ "PATCH /api/v1/account/api-keys/{id}": { input: { path: { id: Schemas["Id.key"] }; body?: Schemas["ChangeApiKey"] }; answer: Schemas["ChangedApiKey"] }
+  /** Revoke an API key */ "DELETE /api/v1/account/api-keys/{id}": { input: { path: { id: Schemas["Id.key"] } }; answer: Schemas["RevokedApiKey"] }
+  /** Read the callback signing secrets */ "GET /api/v1/account/webhook-secret": { input: {  }; answer: Schemas["WebhookSecretAnswer"] }
+  /** See an account and its quota */ "GET /api/v1/account": { input: { query?: { account?: string } }; answer: Schemas["Account"] }
+  /** Make an account of my own */ "POST /api/v1/account": { input: { body: Schemas["NewAccount"] }; answer: Schemas["Account"] }
+  /** Change your account: its name, names in channels */ "PATCH /api/v1/account": { input: { body: Schemas["AccountChange"] }; answer: Schemas["Account"] }
+  /** List the requests of an account, newest first */ "GET /api/v1/account/requests": { input: { query?: { account?: string; status?: "pending" | "approved" | "rejected" | "expired"; q?: string; high_impact?: "true" | "false"; sandbox?: "true" | "false"; key?: string; person?: string; from?: string; to?: string; limit?: number; cursor?: string } }; answer: Schemas["History"] }
+  /** Withdraw requests of my account that are pending */ "POST /api/v1/account/requests/withdraw": { input: { body: Schemas["Withdrawal"] }; answer: Schemas["Withdrawn"] }
+  /** See how the requests of an account went */ "GET /api/v1/account/overview": { input: { query?: { account?: string; days?: number } }; answer: Schemas["Overview"] }
+  /** List the audit trail of the account, newest first */ "GET /api/v1/account/audit": { input: { query?: { account?: string; type?: Schemas["AuditType"]; subject?: string; key?: string; actor?: string; from?: string; to?: string; q?: string; limit?: number; cursor?: string } }; answer: Schemas["AuditList"] }
+  /** List the members of my account */ "GET /api/v1/account/members": { input: {  }; answer: Schemas["Members"] }
+  /** Invite a person to my account */ "POST /api/v1/account/members": { input: { body: Schemas["NewMember"] }; answer: Schemas["InvitedMember"] }
+  /** Change the role of a member */ "PATCH /api/v1/account/members/{id}": { input: { path: { id: Schemas["Id.usr"] }; body: Schemas["MemberRole"] }; answer: Schemas["ChangedMember"] }
+  /** Make a new link for an invited person */ "POST /api/v1/account/members/{id}/link": { input: { path: { id: Schemas["Id.usr"] }; body?: Schemas["FreshProof"] }; answer: Schemas["NewMemberLink"] }
+  /** Remove a member, or withdraw an invitation */ "POST /api/v1/account/members/{id}/remove": { input: { path: { id: Schemas["Id.usr"] }; body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
+  /** Get the policy of my account */ "GET /api/v1/account/policy": { input: {  }; answer: Schemas["Policy"] }
+  /** Set the policy of my account */ "PUT /api/v1/account/policy": { input: { body: Schemas["SetPolicy"] }; answer: Schemas["Policy"] }
+  /** Join an account that invited me */ "POST /api/v1/me/invitations/{id}/accept": { input: { path: { id: Schemas["Id.acc"] }; body: Schemas["Acceptance"] }; answer: Schemas["Ok"] }
+  /** Decline an invitation */ "POST /api/v1/me/invitations/{id}/decline": { input: { path: { id: Schemas["Id.acc"] } }; answer: Schemas["Ok"] }
+  /** Leave an account */ "POST /api/v1/me/memberships/{id}/leave": { input: { path: { id: Schemas["Id.acc"] } }; answer: Schemas["Ok"] }
+  /** Let a member who lost a device set up their sign-in anew */ "POST /api/v1/account/members/{id}/recovery": { input: { path: { id: Schemas["Id.usr"] }; body?: Schemas["FreshProof"] }; answer: Schemas["MemberRecovery"] }
+  /** Cancel the new set-up of a member */ "POST /api/v1/account/members/{id}/recovery/cancel": { input: { path: { id: Schemas["Id.usr"] } }; answer: Schemas["Ok"] }
+  /** Refuse a new set-up of my sign-in */ "POST /api/v1/me/recovery/refuse": { input: {  }; answer: Schemas["Ok"] }
+  /** List webhooks */ "GET /api/v1/account/webhooks": { input: {  }; answer: Schemas["WebhookList"] }
+  /** Make a webhook */ "POST /api/v1/account/webhooks": { input: { body: Schemas["CreateWebhook"] }; answer: Schemas["CreatedWebhook"] }
+  /** Read a webhook */ "GET /api/v1/account/webhooks/{id}": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["ListedWebhook"] }
+  /** Delete a webhook */ "DELETE /api/v1/account/webhooks/{id}": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["ChangedWebhook"] }
+  /** Switch a webhook on again */ "POST /api/v1/account/webhooks/{id}/enable": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["ChangedWebhook"] }
+  /** Give a webhook a new secret */ "POST /api/v1/account/webhooks/{id}/rotate": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["RotatedWebhook"] }
+  /** Send a test event */ "POST /api/v1/account/webhooks/{id}/test": { input: { path: { id: Schemas["Id.whk"] } }; answer: Schemas["Delivery"] }
+  /** Delivery log of a webhook, newest first */ "GET /api/v1/account/webhooks/{id}/deliveries": { input: { path: { id: Schemas["Id.whk"] }; query?: { limit?: number; cursor?: string; state?: "due" | "sending" | "delivered" | "dead" | "dropped"; event?: "approval.created" | "approval.approved" | "approval.rejected" | "approval.expired" | "approval.reminded" | "bootstrap.requested" | "bootstrap.approved" | "key.created" | "key.revoked" | "delivery.exhausted" | "chat.unavailable" | "chat.restored" | "webhook.test" } }; answer: Schemas["DeliveryList"] }
+  /** List the notifications of a request, newest first */ "GET /api/v1/approvals/{id}/deliveries": { input: { path: { id: Schemas["Id.req"] }; query?: { limit?: number; cursor?: string } }; answer: Schemas["RequestLog"] }
+  /** List deliveries that were given up, newest first */ "GET /api/v1/account/dead-letters": { input: { query?: { limit?: number; cursor?: string } }; answer: Schemas["DeliveryList"] }
+  /** Send a delivery once more */ "POST /api/v1/deliveries/{id}/replay": { input: { path: { id: Schemas["Id.dlv"] } }; answer: Schemas["Delivery"] }
+  /** Get the current user */ "GET /api/v1/session": { input: { query?: { optional?: "true" } }; answer: Schemas["CurrentSession"] | undefined }
+  /** Sign out */ "DELETE /api/v1/session": { input: {  }; answer: Schemas["Ok"] }
+  /** Get a new session JWT */ "POST /api/v1/session/refresh": { input: {  }; answer: Schemas["Session"] }
+  /** Prove presence in this session */ "POST /api/v1/session/proof": { input: { body: Schemas["FreshProof"] }; answer: Schemas["ProvenSession"] }
+  /** Start signing in with a passkey */ "POST /api/v1/session/passkey/options": { input: {  }; answer: Schemas["AssertionOptions"] }
+  /** Sign in with a passkey */ "POST /api/v1/session/passkey": { input: { body: Schemas["PasskeySignIn"] }; answer: Schemas["Session"] }
+  /** Sign in with a one-time code */ "POST /api/v1/session/totp": { input: { body: Schemas["CodeSignIn"] }; answer: Schemas["Session"] }
+  /** Sign in with a backup code */ "POST /api/v1/session/backup-code": { input: { body: Schemas["CodeSignIn"] }; answer: Schemas["Session"] }
+  /** List my sessions */ "GET /api/v1/me/sessions": { input: {  }; answer: Schemas["OwnSessions"] }
+  /** End all my other sessions */ "POST /api/v1/me/sessions/end-others": { input: {  }; answer: Schemas["OtherSessionsEnded"] }
+  /** End one of my sessions */ "POST /api/v1/me/sessions/{id}/end": { input: { path: { id: Schemas["Id.ses"] } }; answer: Schemas["Ok"] }
+  /** Inspect a one-time link */ "POST /api/v1/enrollment/lookup": { input: { body: Schemas["EnrollmentLookup"] }; answer: Schemas["Enrollment"] }
+  /** Start enrolling with a passkey */ "POST /api/v1/enrollment/passkey/options": { input: { body: Schemas["EnrollmentOptions"] }; answer: Schemas["RegistrationOptions"] }
+  /** Enrol with a passkey */ "POST /api/v1/enrollment/passkey": { input: { body: Schemas["PasskeyEnrollment"] }; answer: Schemas["Session"] }
+  /** Start enrolling with one-time codes */ "POST /api/v1/enrollment/totp/options": { input: { body: Schemas["EnrollmentOptions"] }; answer: Schemas["TotpSetUp"] }
+  /** Enrol with one-time codes */ "POST /api/v1/enrollment/totp": { input: { body: Schemas["TotpEnrollment"] }; answer: Schemas["SessionWithBackupCodes"] }
+  /** My passkeys and codes */ "GET /api/v1/me/factors": { input: {  }; answer: Schemas["Factors"] }
+  /** Start confirming a change */ "POST /api/v1/me/step-up/options": { input: { body: Schemas["StepUp"] }; answer: Schemas["StepUpOptions"] }
+  /** Start adding a passkey */ "POST /api/v1/me/passkeys/options": { input: { body?: Schemas["NewPasskeyOptions"] }; answer: Schemas["RegistrationOptions"] }
+  /** Add a passkey */ "POST /api/v1/me/passkeys": { input: { body: Schemas["NewPasskey"] }; answer: Schemas["NewPasskeyAnswer"] }
+  /** Remove a passkey */ "POST /api/v1/me/passkeys/{id}/remove": { input: { path: { id: Schemas["Id.pky"] }; body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
+  /** Start setting up one-time codes */ "POST /api/v1/me/totp/options": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["TotpSetUp"] }
+  /** Confirm one-time codes */ "POST /api/v1/me/totp": { input: { body: Schemas["Code"] }; answer: Schemas["BackupCodes"] }
+  /** Remove one-time codes */ "POST /api/v1/me/totp/remove": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["Ok"] }
+  /** Make new backup codes */ "POST /api/v1/me/backup-codes": { input: { body?: Schemas["FreshProof"] }; answer: Schemas["BackupCodes"] }
+  /** Change my name, default expiry, or what I am shown */ "PATCH /api/v1/me": { input: { body?: Schemas["ChangeProfile"] }; answer: Schemas["Profile"] }
+  /** Let another person decide for me for a while */ "PUT /api/v1/me/delegate": { input: { body: Schemas["SetDelegate"] }; answer: Schemas["Profile"] }
+  /** See what I have set up, and what is left */ "GET /api/v1/me/next-steps": { input: { query?: { account?: string } }; answer: Schemas["NextSteps"] }
+  /** List the people who could decide for me */ "GET /api/v1/me/delegate/candidates": { input: {  }; answer: Schemas["DelegateCandidates"] }
+  /** End the delegation of my decisions */ "POST /api/v1/me/delegate/remove": { input: {  }; answer: Schemas["Profile"] }
+  /** Inspect a one-time link from chat */ "POST /api/v1/chat-links/look": { input: { body: Schemas["LookAtChatLink"] }; answer: Schemas["ChatLink"] }
+  /** Use a one-time link from chat */ "POST /api/v1/chat-links/use": { input: { body: Schemas["UseChatLink"] }; answer: Schemas["UsedChatLink"] }
+  /** My linked identities */ "GET /api/v1/me/chat": { input: {  }; answer: Schemas["ChatIdentities"] }
+  /** Unlink an identity */ "POST /api/v1/me/chat/remove": { input: { body: Schemas["RemoveChatIdentity"] }; answer: Schemas["Ok"] }
+  /** Channels notified of every request */ "GET /api/v1/account/channels": { input: {  }; answer: Schemas["ChatChannelList"] }
+  /** Stop notifying a channel */ "POST /api/v1/account/channels/remove": { input: { body: Schemas["RemoveChatChannel"] }; answer: Schemas["Ok"] }
+  /** Get the chat setup of the account */ "GET /api/v1/account/chat-apps": { input: {  }; answer: Schemas["ChatApps"] }
+  /** Stop sending cards to a workspace */ "POST /api/v1/account/chat-apps/remove": { input: { body: Schemas["RemoveChatApp"] }; answer: Schemas["Ok"] }
+  /** List my browsers that show notifications */ "GET /api/v1/me/push": { input: {  }; answer: Schemas["PushDevices"] }
+  /** Register a browser for notifications */ "POST /api/v1/me/push": { input: { body: Schemas["NewPushDevice"] }; answer: Schemas["RegisteredPushDevice"] }
+  /** Send a browser nothing more */ "POST /api/v1/me/push/{id}/remove": { input: { path: { id: Schemas["Id.psd"] } }; answer: Schemas["Ok"] }
+  /** Send a test to a browser */ "POST /api/v1/me/push/{id}/test": { input: { path: { id: Schemas["Id.psd"] } }; answer: Schemas["PushTest"] }
+  /** Show by which channels I am told what */ "GET /api/v1/me/notifications": { input: {  }; answer: Schemas["Hearing"] }
+  /** Choose by which channels I am told what */ "PATCH /api/v1/me/notifications": { input: { body: Schemas["ChangeHearing"] }; answer: Schemas["Hearing"] }
+  /** Send a code to my e-mail address */ "POST /api/v1/me/mail": { input: {  }; answer: Schemas["AddressCodeSent"] }
+  /** Confirm my e-mail address by the code */ "POST /api/v1/me/mail/confirm": { input: { body: Schemas["AddressCode"] }; answer: Schemas["Hearing"] }
+  /** Send a test to my chat accounts */ "POST /api/v1/me/chat/test": { input: {  }; answer: Schemas["Ok"] }
+  /** Liveness check */ "GET /healthz": { input: {  }; answer: Schemas["Alive"] }
+  /** Readiness check */ "GET /readyz": { input: {  }; answer: Schemas["Ready"] }
+  /** This document */ "GET /openapi.json": { input: {  }; answer: { openapi: string } }
 }
