@@ -4,24 +4,12 @@ import { parsePolicy } from '../../../src/signing/log/policy.ts'
 import * as bundles from '../../../src/signing/verify-bundle.ts'
 import { examineJwks } from '../../../src/signing/verify-web.ts'
 import { cautionsAbout } from '../../../src/signing/votes.ts'
+import type { Expected } from './verify.ts'
 
 /** What the bundle must be about. What is left out is not compared. */
-export interface ExpectedBundle {
+export interface ExpectedBundle extends Expected {
   /** The BASE_URL of the service that must have asked. */
   service?: string | undefined
-  /** The id of your request. */
-  request?: string | undefined
-  /** The whole action that is about to be done. */
-  action?: string | undefined
-  /** The context it is done with. */
-  context?: Readonly<Record<string, unknown>> | undefined
-  audience?: string | undefined
-  /** Your account (`acc_…`): one key set serves all accounts of a service. */
-  account?: string | undefined
-  /** For tests only; default false. */
-  allowSandbox?: boolean | undefined
-  /** Instead of the machine's clock. */
-  now?: Date | undefined
 }
 
 /** A check that was made, and what it found; `absent`: there was nothing of that kind to check. */
