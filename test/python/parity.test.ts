@@ -127,7 +127,10 @@ print(json.dumps([sorted(bundle.__all__), sorted(inspect.signature(bundle.verify
   const facts = [...source('bundle').matchAll(/^ {6}(\w+)\??:/gm)].map(([, name = '']) => snake(name))
   expect(JSON.parse(out)).toEqual([
     ['BundleCheck', 'BundleVerdict', 'GoodBundle', 'RefusedBundle', 'verify_bundle'],
-    ['bundle', 'key_set', 'policy', ...members('bundle', 'ExpectedBundle').map(snake)].sort(),
+    [
+      ...['bundle', 'key_set', 'policy'],
+      ...[...members('verify', 'Expected'), ...members('bundle', 'ExpectedBundle')].map(snake),
+    ].sort(),
     [...new Set([...facts, 'code'])].sort(),
   ])
 })
