@@ -120,7 +120,11 @@ describe('a new request', () => {
       const [made = ''] = (await requests.find({}).toArray()).map(({ _id }) => _id)
       if (when === 'after a vote') await vote(setting, made, requester.user, 'approved')
       else if (when === 'after a withdrawal') await cancelRequest(worker.deps, requester.caller, made)
-      else await requests.updateOne({ _id: made }, { $set: { created_at: new Date(Date.now() - 60_000) } })
+      else {
+        // By the store's clock, and not at the edge of a turn.
+        const created_at = new Date(worker.deps.clock.now().getTime() - 65_000)
+        await requests.updateOne({ _id: made }, { $set: { created_at } })
+      }
       await askMany(setting, pays, 'k')
       await waitUntil(async () =>
         expect(await requests.countDocuments({ outbox_token: { $ne: null } })).toBe(0),
