@@ -393,6 +393,10 @@ for (const [about, receipt] of [
   ['a vote that is no receipt', voted([vote(0), vote(1), 3])],
   ['a vote twice', voted([vote(1), vote(1)])],
   ['one person twice', voted([vote(0, { approver: APPROVERS[1] }), vote(1)])],
+  [
+    'one person for themself and as a delegate',
+    voted([vote(0, { intent: { ...quorum, delegate: APPROVERS[1] } }), vote(1)]),
+  ],
   ['a vote on another request', [vote(1), vote(0, { rid: id('req', 8) })]],
   ['a rejection among approvals', voted([vote(0, { decision: 'rejected' }), vote(1)])],
   ['an unsigned approval of an approved request', voted([vote(1), { decision: 'approved' }])],

@@ -133,7 +133,7 @@ function namedBy(approver: unknown): UnsignedVote {
 
 /**
  * Returns why votes, each judged alone before, do not belong together; undefined when they do, or when there is no list. They
- * must be about one request, by different people, as many as the statement asks for, and the decision must be one of them.
+ * must be about one request, by and for different people, as many as the statement asks for, and the decision must be one of them.
  * Votes of both outcomes never belong together: the service signs one outcome, and a rejected request's approvals stay unsigned.
  * @param decision the result for the decision; undefined for a bare list of votes
  * @param votes the results for the signed ones
@@ -152,7 +152,9 @@ export function problemOfVotes(
   const [first] = payloads
   if (payloads.some(({ rid }) => rid !== first?.rid)) return 'The votes are about different requests.'
   if (!different(payloads.map(({ did }) => did))) return 'One vote is there twice.'
-  if (!different(payloads.map(({ approver }) => approver))) return 'One person is counted twice.'
+  const acted = votes.flatMap((vote) => (vote.valid ? (vote.delegate ?? vote.payload.approver) : []))
+  if (!different(payloads.map(({ approver }) => approver)) || !different(acted))
+    return 'One person is counted twice.'
   if (payloads.some((vote) => vote.decision !== first?.decision))
     return 'One of the votes is a rejection, so the request was rejected and no approval of it was signed.'
   if (unsigned.length > 0 && first?.decision === 'approved')

@@ -289,6 +289,7 @@ describe('countersign verify', () => {
     for (const [votes, words] of [
       [[{ ...ana, signature: ben.signature }, ben], 'One of the votes is invalid.'],
       [[ben, vote({ did: 'third', approver: ben.approver })], 'One person is counted twice.'],
+      [[ben, vote({ did: 'third', delegate: ben.approver })], 'One person is counted twice.'],
       [[ana], 'The decision is not among the votes.'],
     ] as const) {
       const refused = await check('bad-votes.json', answerWith({ ...ben, votes }))
