@@ -103,6 +103,8 @@ export interface AuditTrail {
    * before.
    */
   erase(records: readonly (Pick<AuditRecord, 'seq'> & { subject_sha256: string })[]): Promise<void>
+  /** Finds an erased record by the hash of its subject: nothing else still says what it was about. */
+  findErased(subject_sha256: string): Promise<AuditRecord | undefined>
   /** Reads records in order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
 }

@@ -64,6 +64,7 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
     expect((await send(service, '/api/v1/approvals/request', once)).status).toBe(201)
   const { batch } = await askTogether(setting, [{ action: 'Pay 1' }, { action: 'Pay 2' }])
   expect(await service.composition.deps.requests.ofBatches([batch])).toHaveLength(2)
+  expect(await service.composition.deps.trail.findErased('0'.repeat(64))).toBeUndefined()
   const [approved = '', rejected = '', cancelled = '', waiting = ''] = ids
   expectStatus(await decideByPasskey(setting, approved, 'approved'), 200)
   expectStatus(await decideByPasskey(setting, rejected, 'rejected'), 200)

@@ -55,7 +55,7 @@ const FINGERPRINTS = [
   'dcbb9009a84c4c58',
   '449bbc6558e476b4',
   '134c3c81ad6ef70d',
-  '134c3c81ad6ef70d',
+  '0906ec5cce01052e',
 ]
 
 it('has another version when an index changes', async () => {

@@ -58,15 +58,16 @@ async function placeOf(
   wished: 'logged' | 'witnessed',
 ): Promise<LogPlace | undefined> {
   const type = status === 'approved' ? 'approval.approved' : 'approval.rejected'
-  const [record] = await deps.trail.list({ subject: id, type, limit: 1 })
+  const subject = sha256Hex(decisionSubject(provable(votes)))
+  const [known] = await deps.trail.list({ subject: id, type, limit: 1 })
+  const record = known ?? (await deps.trail.findErased(subject))
   const proven = record && (await proveRecord(deps, record.seq))
   if (record === undefined || proven === undefined) {
     const head = await deps.logs.current()
     if (head !== undefined && isRolledBack(deps, head)) throw refusal('log_rolled_back')
     return undefined
   }
-  const subject = decisionSubject(provable(votes))
-  if (subjectOf(record) !== sha256Hex(subject)) throw refusal('before_log')
+  if (subjectOf(record) !== subject) throw refusal('before_log')
   if (wished === 'witnessed' && parseNote(proven.checkpoint).signatures.length < 2) return undefined
   const content = Buffer.from(record.content_sha256, 'hex')
   return { record: content.toString('base64url'), proof: formatProof(proven) }

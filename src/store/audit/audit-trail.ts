@@ -31,6 +31,8 @@ recordSchema.index({ 'entry.account_id': 1, _id: 1 })
 recordSchema.index({ 'entry.account_id': 1, 'entry.at': 1, _id: 1 })
 recordSchema.index({ 'entry.subject': 1, _id: 1 })
 recordSchema.index({ 'entry.type': 1, _id: 1 })
+// Sparse: only erased records have it here.
+recordSchema.index({ subject_sha256: 1 }, { sparse: true })
 
 /** What an erased record loses; the hash of it stays. */
 const CONTENTS = Object.fromEntries(
@@ -90,6 +92,10 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
       await collection.bulkWrite(writes, { ordered: false })
     },
     list: createList(find),
+    async findErased(subject_sha256) {
+      const [found] = await find(hashesIn({ subject_sha256 }), { _id: 1 }, 1)
+      return found
+    },
     scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),
   }
 }

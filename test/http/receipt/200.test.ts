@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from '../../../src/domain/bundle.ts'
+import { createRetention } from '../../../src/flow/erase/retention.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import type { VerificationKey } from '../../../src/signing/key-record.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
@@ -158,6 +159,18 @@ describe('with its place in the log', () => {
       verdict: 'bad',
       message: 'The proof of the log does not hold: the decision is not in the tree of its checkpoint.',
     })
+
+    // AUDIT_RETENTION_DAYS: of the records only hashes are left.
+    const { deps } = service.composition
+    const retention = { days: undefined, whole: false, auditDays: 1e-9 }
+    const retain = createRetention({ ...deps, settings: { ...deps.settings, retention } })
+    for (let next = await retain(); next !== undefined; ) next = await retain()
+    expect(await deps.trail.list({ subject: id, limit: 1 })).toEqual([])
+    expect(JSON.parse(await bundleOf(id, setting.key, '?log=logged')).log.record).toBe(
+      JSON.parse(text).log.record,
+    )
+    const later = await bundleOf(both, key, '?log=logged')
+    expect(await judged(later, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
   })
 
   it('503 until a witness signed it, too, when the time is over; 409 for a decision from before the log', async () => {
