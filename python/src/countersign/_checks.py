@@ -6,7 +6,7 @@ import calendar
 import datetime
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._jwks import Key
@@ -41,6 +41,8 @@ class Valid:
     payload: Mapping[str, Any]
     unproven: bool
     stated: Optional[Mapping[str, Any]]
+    #: The person who acted: the approver, or the delegate that the intent names.
+    acted: str
     key_revoked_at: Optional[int]
     restore_caution: Optional[str]
 
@@ -114,10 +116,12 @@ def _judge(read: ReceiptInput, key: Key, options: Options) -> Result:
     caution = restore_caution(
         payload["rid"], payload["ts"], payload["exp"], key.not_before, created, key.restores
     )
+    acted = payload["approver"] if statement is None or statement.delegate is None else statement.delegate
     return Valid(
         payload,
         read.intent is None and (read.names_content or expected),
         statement.stated if statement else None,
+        acted,
         key.revoked_at,
         caution,
     )
@@ -135,7 +139,7 @@ def _held_to_intent(result: Result, options: Options) -> Result:
         if wanted is not None and wanted != said:
             if stated is not None:
                 return refuse("receipt_unexpected", name)
-            return Valid(result.payload, True, None, result.key_revoked_at, result.restore_caution)
+            return replace(result, unproven=True, stated=None)
     return result
 
 

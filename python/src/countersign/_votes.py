@@ -130,8 +130,8 @@ def problem_of_votes(
         return "The votes are about different requests."
     if len({one["did"] for one in payloads}) < len(payloads):
         return "One vote is there twice."
-    acted = {vote.delegate or vote.payload["approver"] for vote in valid}
-    if len({one["approver"] for one in payloads}) < len(payloads) or len(acted) < len(payloads):
+    people = [{one["approver"] for one in payloads}, {vote.acted for vote in valid}]
+    if any(len(different) < len(payloads) for different in people):
         return "One person is counted twice."
     outcomes = {one["decision"] for one in payloads}
     if len(outcomes) > 1:
