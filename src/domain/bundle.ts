@@ -4,7 +4,7 @@ export const BUNDLE_FORMAT = 'countersign.receipt/v1'
 export const BUNDLE_TYPE = 'application/vnd.countersign.receipt+json'
 
 /** The approver's own signature over the intent (WebAuthn L3 §7.2). Binary fields are base64url. */
-export interface BundledPasskey {
+export interface SignedPasskey {
   /** COSE key in the one spelling that `passkey-assertion.ts` reads. */
   key: string
   /** The exact text whose SHA-256 was signed. */
@@ -14,6 +14,9 @@ export interface BundledPasskey {
   /** Set when one gesture decided many requests: the RFC 8785 text that was the challenge instead; it lists this intent's hash. */
   batch?: string
 }
+
+/** The same without the client data where they are as browsers usually write them (`usualClientData`), since they then follow. */
+export type BundledPasskey = Omit<SignedPasskey, 'client_data'> & Partial<Pick<SignedPasskey, 'client_data'>>
 
 /** One signed vote with what proves presence: a passkey, or the service's word about a code. A sandbox vote has neither. */
 export interface BundledVote {

@@ -5,7 +5,10 @@ import { CanonicalError, canonicalize, LONE_SURROGATE, parseCanonical } from './
 /** Members of each object: those it must have, and those it may have. */
 const SHAPES = {
   receipt: [['did', 'ts', 'signature', 'public_key_id'], []],
-  passkey: [['key', 'client_data', 'authenticator_data', 'signature'], ['batch']],
+  passkey: [
+    ['key', 'authenticator_data', 'signature'],
+    ['client_data', 'batch'],
+  ],
   totp: [['checked_by'], []],
   log: [['record', 'proof'], []],
   vote: [

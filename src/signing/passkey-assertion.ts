@@ -1,6 +1,7 @@
-import type { BundledPasskey } from '../domain/bundle.ts'
+import type { BundledPasskey, SignedPasskey } from '../domain/bundle.ts'
 import { parseUnambiguous } from '../domain/parse-json.ts'
 import { fromBase64Url, sameBytes, toBase64Url } from './base64.ts'
+import { canonicalize } from './canonical.ts'
 import type { Ed25519 } from './ed25519-web.ts'
 
 /** A passkey's public key. Numbers are big-endian: of ES256 the 64 bytes of x and y, of EdDSA the point, of RS256 the modulus. */
@@ -55,6 +56,17 @@ export interface AssertedFacts {
   origin: string
 }
 
+/** The client data as browsers usually write them (WebAuthn L3 §5.8.1.1). */
+export function usualClientData({ challenge, origin }: AssertedFacts): string {
+  const [asked, from] = [toBase64Url(challenge), origin].map(canonicalize)
+  return `{"type":"webauthn.get","challenge":${asked},"origin":${from},"crossOrigin":false}`
+}
+
+/** Leaves out client data that every verifier can write itself. */
+export function abridged({ client_data, ...rest }: SignedPasskey, facts: AssertedFacts): BundledPasskey {
+  return client_data === usualClientData(facts) ? rest : { client_data, ...rest }
+}
+
 /** The checks of an assertion, in order (WebAuthn L3 §7.2). */
 export const ASSERTION_CHECKS = ['challenge', 'origin', 'rp_id', 'presence', 'assertion'] as const
 export type AssertionCheck = (typeof ASSERTION_CHECKS)[number]
@@ -64,7 +76,7 @@ export type AssertionCheck = (typeof ASSERTION_CHECKS)[number]
  * @returns the first check that failed; undefined when all hold
  */
 export async function failedCheck(
-  passkey: Omit<BundledPasskey, 'batch'>,
+  passkey: Omit<SignedPasskey, 'batch'>,
   facts: AssertedFacts,
   ed25519: Ed25519,
 ): Promise<AssertionCheck | undefined> {

@@ -1,4 +1,4 @@
-import type { Bundle, BundledVote, LogPlace } from '../domain/bundle.ts'
+import type { Bundle, BundledVote, LogPlace, SignedPasskey } from '../domain/bundle.ts'
 import { given } from '../domain/given.ts'
 import { fromBase64Url } from './base64.ts'
 import { readBundle, receiptOf } from './bundle.ts'
@@ -10,7 +10,7 @@ import { decisionSubject } from './log/leaves.ts'
 import { hashOnWeb, inclusionHolds, leafHash } from './log/merkle.ts'
 import { NoteError, parseNote, verifyNote } from './log/note.ts'
 import { quorumMet, type TrustPolicy } from './log/policy.ts'
-import { ASSERTION_CHECKS, failedCheck, sha256 } from './passkey-assertion.ts'
+import { ASSERTION_CHECKS, failedCheck, sha256, usualClientData } from './passkey-assertion.ts'
 import type { ReceiptCheck, VerifyOptions } from './receipt-checks.ts'
 import { ReceiptError, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import { parseReceiptInput } from './receipt-input.ts'
@@ -148,15 +148,26 @@ async function provenVote(
   const content = Object.values(options.expectedContent ?? {})
   const isHeld = [...expects, ...content].some((one) => one !== undefined)
   done.set('expected', isHeld ? 'passed' : 'absent')
-  if (vote.passkey === undefined) return { receipt, proof: 'service' }
-  const origin = String(intentOf(vote).aud)
-  const challenge = await sha256(utf8(vote.passkey.batch ?? vote.intent))
-  const inBatch = vote.passkey.batch === undefined || (await listsIntent(vote.passkey.batch, vote, receipt))
-  const failed = inBatch ? await failedCheck(vote.passkey, { challenge, origin }, doing.ed25519) : 'challenge'
+  const signed = await signedBy(vote)
+  if (signed === undefined) return { receipt, proof: 'service' }
+  const { passkey, facts } = signed
+  const inBatch = passkey.batch === undefined || (await listsIntent(passkey.batch, vote, receipt))
+  const failed = inBatch ? await failedCheck(passkey, facts, doing.ed25519) : 'challenge'
   const until = failed === undefined ? ASSERTION_CHECKS.length : ASSERTION_CHECKS.indexOf(failed)
   for (const check of ASSERTION_CHECKS.slice(0, until)) done.set(check, 'passed')
   if (failed !== undefined) throw new Broken(failed, ASSERTION_WORDS[failed])
   return { receipt, proof: 'passkey' }
+}
+
+/** What the passkey of a vote signed, with the client data in full, and what it must have been about. */
+async function signedBy(vote: Omit<BundledVote, 'receipt'>) {
+  const { passkey, intent } = vote
+  if (passkey === undefined) return undefined
+  const challenge = await sha256(utf8(passkey.batch ?? intent))
+  const { aud } = intentOf(vote)
+  const facts = { challenge, origin: typeof aud === 'string' ? aud : '' }
+  const whole: SignedPasskey = { client_data: usualClientData(facts), ...passkey }
+  return { passkey: whole, facts }
 }
 
 const ASSERTION_WORDS = {
@@ -262,17 +273,20 @@ export async function placeOf(bundle: Bundle, { record, proof }: LogPlace) {
   const { index, path, checkpoint, extra } = parseProof(proof)
   const note = parseNote(checkpoint)
   const tree = parseCheckpointText(note.text)
-  const votes = [...(bundle.votes ?? []), bundle]
-  const receipts = await Promise.all(votes.map((vote) => receiptOf(vote, sha256Hex)))
-  const provable = receipts.flatMap((receipt, at) =>
-    receipt === undefined ? [] : { ...receipt, passkey: votes[at]?.passkey },
-  )
-  const subject = decisionSubject(provable)
-  const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(subject))))
+  const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(await subjectIn(bundle)))))
   const leaf = await hashOnWeb(leafHash(entry))
   if (extra !== undefined || !(await hashOnWeb(inclusionHolds(leaf, index, tree, path))))
     throw new NoteError('the decision is not in the tree of its checkpoint')
   return { index, leaf, size: tree.size, origin: tree.origin, note }
+}
+
+/** The text to whose hash the log commits. */
+export async function subjectIn(bundle: Bundle): Promise<string> {
+  const votes = [...(bundle.votes ?? []), bundle].map(async (vote) => {
+    const receipt = await receiptOf(vote, sha256Hex)
+    return receipt === undefined ? [] : { ...receipt, passkey: (await signedBy(vote))?.passkey }
+  })
+  return decisionSubject((await Promise.all(votes)).flat())
 }
 
 function hashIn(text: string): Uint8Array {

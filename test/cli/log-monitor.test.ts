@@ -3,11 +3,9 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
-import { receiptOf } from '../../src/signing/bundle.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { sha256Hex } from '../../src/signing/digest.ts'
 import { publicKeyOf, rawSign } from '../../src/signing/ed25519-node.ts'
-import { decisionSubject } from '../../src/signing/log/leaves.ts'
 import {
   COSIGNATURE,
   cosignatureBytes,
@@ -19,6 +17,7 @@ import {
   signedBytes,
 } from '../../src/signing/log/note.ts'
 import { parseTilePath } from '../../src/signing/log/tiles.ts'
+import { subjectIn } from '../../src/signing/verify-bundle.ts'
 import { makeBundle } from '../support/bundles.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { closeServer, listenLocally } from '../support/local-server.ts'
@@ -119,10 +118,7 @@ it('follows a log that only grows, and says of every other what it did', async (
 it('looks for each receipt at its place, and for decisions that have none', async () => {
   const { bundle } = await makeBundle({ leaves: 0 })
   const record = toBase64Url(new Uint8Array(32).fill(5))
-  const receipt = await receiptOf(bundle, async (text) => sha256Hex(text))
-  const subject = sha256Hex(
-    decisionSubject(receipt === undefined ? [] : [{ ...receipt, passkey: bundle.passkey }]),
-  )
+  const subject = sha256Hex(await subjectIn(bundle))
   const entry = Buffer.concat([fromBase64Url(record), Buffer.from(subject, 'hex')])
   const origin = 'log.example.com/r'
   const log = await smallLog(origin, undefined, new Map([[7, entry]]))

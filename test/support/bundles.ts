@@ -18,6 +18,7 @@ import {
   noteKey,
   signedBytes,
 } from '../../src/signing/log/note.ts'
+import { abridged } from '../../src/signing/passkey-assertion.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { DECIDED_AT, testKey } from '../signing/fixtures.ts'
 import { createSoftAuthenticator } from './soft-authenticator.ts'
@@ -36,6 +37,8 @@ export interface BundleFacts {
   action?: string
   /** COSE algorithm of the passkey. */
   algorithm?: -7 | -8 | -257
+  /** Whether the browser wrote client data as few do, so that the bundle has them in full. */
+  odd?: boolean
 }
 
 /** A bundle that nobody asked a service for, with what a verifier trusts. */
@@ -56,15 +59,18 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     method = 'passkey',
     action = 'Deploy release 4.2.0 to production',
     algorithm = -7,
+    odd = false,
   } = facts
   const key = testKey('decision')
   const context = canonicalize(CONTEXT)
   const intent = canonicalize(intentOf(decision, context, action))
   const payload = payloadOf(decision, method, intent)
+  const passkey = method === 'totp' ? undefined : passkeyOf(intent, algorithm, odd)
+  const challenge = sha256(intent)
   const proof =
-    method === 'totp'
+    passkey === undefined
       ? { totp: { checked_by: 'service' as const } }
-      : { passkey: passkeyOf(intent, algorithm) }
+      : { passkey: abridged(passkey, { challenge, origin: ORIGIN }) }
   const signedPayload = signPayload(payload, key)
   const { canonical_payload: _, ...signed } = signedPayload
   const bundle: Bundle = {
@@ -74,7 +80,7 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     context,
     ...proof,
   }
-  const place = await placeOf({ ...signedPayload, passkey: bundle.passkey }, leaves, witnesses)
+  const place = await placeOf({ ...signedPayload, passkey }, leaves, witnesses)
   const whole = leaves === 0 ? bundle : { ...bundle, log: place.log }
   return { bundle: whole, text: canonicalize(whole), keys: [key], policy: place.policy }
 }
@@ -124,7 +130,7 @@ function payloadOf(
 }
 
 /** A passkey that nobody registered, with its signature over the intent. */
-export function passkeyOf(intent: string, algorithm: -7 | -8 | -257) {
+export function passkeyOf(intent: string, algorithm: -7 | -8 | -257, odd = false) {
   const authenticator = createSoftAuthenticator()
   const [rp, user] = [
     { id: new URL(ORIGIN).hostname, name: 'x' },
@@ -132,7 +138,9 @@ export function passkeyOf(intent: string, algorithm: -7 | -8 | -257) {
   ]
   authenticator.register({ rp, user, challenge: 'AAAA', pubKeyCredParams: [] }, { origin: ORIGIN, algorithm })
   const challenge = sha256(intent).toString('base64url')
-  const { response } = authenticator.authenticate({ challenge, rpId: rp.id }, { origin: ORIGIN })
+  const clientData = (json: string) =>
+    odd ? json.replace(/\}$/, ',"other_keys_can_be_added_here":1}') : json
+  const { response } = authenticator.authenticate({ challenge, rpId: rp.id }, { origin: ORIGIN, clientData })
   return {
     key: Buffer.from(authenticator.credentials[0]?.publicKey ?? []).toString('base64url'),
     client_data: Buffer.from(response.clientDataJSON, 'base64url').toString(),

@@ -7,7 +7,7 @@ from typing import Any, Mapping, Optional
 from urllib.parse import urlsplit
 
 from ._json import parse_unambiguous
-from ._strict import from_base64, signature_holds, to_base64url
+from ._strict import canonicalize, from_base64, signature_holds, to_base64url
 
 #: COSE (RFC 9053) up to the first number, in the order of CTAP2: ES256, EdDSA, RS256.
 ES256 = bytes.fromhex("a5010203262001215820")
@@ -15,6 +15,12 @@ EDDSA = bytes.fromhex("a4010103272006215820")
 RS256 = bytes.fromhex("a40103033901002059")
 Y_HEAD = bytes.fromhex("225820")
 RSA_TAIL = bytes.fromhex("2143010001")
+
+
+def usual_client_data(challenge: bytes, origin: str) -> str:
+    """The client data as browsers usually write them (WebAuthn L3 section 5.8.1.1)."""
+    asked, came_from = canonicalize(to_base64url(challenge)), canonicalize(origin)
+    return f'{{"type":"webauthn.get","challenge":{asked},"origin":{came_from},"crossOrigin":false}}'
 
 
 def failed_check(passkey: Mapping[str, Any], challenge: bytes, origin: str) -> Optional[str]:

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple, Union
 
-from ._assertion import failed_check
+from ._assertion import failed_check, usual_client_data
 from ._checks import Options, Valid, examine_input, sha256_hex
 from ._jwks import Key, read_jwks
 from ._log import NoteError, Policy, includes, parse_checkpoint, parse_note, parse_policy, parse_proof, verify_note
@@ -171,14 +171,13 @@ class _Run:
         is_held = any(one is not None for one in (*expects, *more))
         self.done.update(receipt="passed", intent="passed", context="absent" if context is None else "passed")
         self.done["expected"] = "passed" if is_held else "absent"
-        passkey = vote.get("passkey")
-        if passkey is None:
+        signed = _signed_by(vote)
+        if signed is None:
             return result
-        batch = passkey.get("batch")
-        challenge = hashlib.sha256((vote["intent"] if batch is None else batch).encode()).digest()
+        passkey, challenge, origin = signed
         failed: Optional[str] = "challenge"
-        if batch is None or _lists_intent(batch, vote["intent"], result.payload):
-            failed = failed_check(passkey, challenge, str(_intent_of(vote).get("aud")))
+        if "batch" not in passkey or _lists_intent(passkey["batch"], vote["intent"], result.payload):
+            failed = failed_check(passkey, challenge, origin)
         for check in _ASSERTION:
             if check == failed:
                 raise _Broken(check, _ASSERTION[check])
@@ -250,6 +249,17 @@ def _intent_of(vote: Mapping[str, Any]) -> Dict[str, Any]:
     return intent if isinstance(intent, dict) else {}
 
 
+def _signed_by(vote: Mapping[str, Any]) -> Optional[Tuple[Dict[str, Any], bytes, str]]:
+    """What the passkey of a vote signed, with the client data in full, and the challenge and origin that it must have been about."""
+    passkey = vote.get("passkey")
+    if passkey is None:
+        return None
+    challenge = hashlib.sha256(passkey.get("batch", vote["intent"]).encode()).digest()
+    aud = _intent_of(vote).get("aud")
+    origin = aud if isinstance(aud, str) else ""
+    return {"client_data": usual_client_data(challenge, origin), **passkey}, challenge, origin
+
+
 def _receipt_of(vote: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
     """The payload follows from the intent; None for an intent from which none follows."""
     intent, receipt = _intent_of(vote), vote["receipt"]
@@ -297,7 +307,7 @@ def _included(bundle: Mapping[str, Any], log: Mapping[str, Any]) -> Tuple[str, A
     origin, size, root = parse_checkpoint(note.text)
     votes = (*bundle.get("votes", []), bundle)
     # The log commits to the passkeys, too: the receipts name none.
-    proofs = [{"passkey": vote["passkey"]} if "passkey" in vote else {} for vote in votes]
+    proofs = [{"passkey": signed[0]} if signed else {} for signed in map(_signed_by, votes)]
     receipts = [{**(_receipt_of(vote) or {}), **proof} for vote, proof in zip(votes, proofs)]
     subject = canonicalize(receipts[0] if len(receipts) == 1 else receipts)
     try:
@@ -313,7 +323,7 @@ def _included(bundle: Mapping[str, Any], log: Mapping[str, Any]) -> Tuple[str, A
 #: Members of each object: those it must have, and those it may have.
 _SHAPES: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
     "receipt": (("did", "ts", "signature", "public_key_id"), ()),
-    "passkey": (("key", "client_data", "authenticator_data", "signature"), ("batch",)),
+    "passkey": (("key", "authenticator_data", "signature"), ("client_data", "batch")),
     "totp": (("checked_by",), ()),
     "log": (("record", "proof"), ()),
     "vote": (("receipt", "intent"), ("passkey", "totp")),

@@ -9,9 +9,10 @@ import { sha256Hex } from '../../signing/digest.ts'
 import { formatProof } from '../../signing/log/checkpoint.ts'
 import { decisionSubject } from '../../signing/log/leaves.ts'
 import { parseNote } from '../../signing/log/note.ts'
+import { abridged } from '../../signing/passkey-assertion.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
-import { bundledPasskey } from '../people/passkey-key.ts'
+import { signedPasskey } from '../people/passkey-key.ts'
 import { provable } from '../requests/close-request.ts'
 import { readOwnRequest } from '../requests/read-request.ts'
 import { begin, hasPatience, type Wait } from '../requests/wait-for-decision.ts'
@@ -95,5 +96,8 @@ function bundledVote({ receipt, intent_json: intent, evidence, decision_id }: Vo
   const { ts }: ReceiptPayload = JSON.parse(canonical_payload)
   const signed = { receipt: { did: decision_id, ts, signature, public_key_id }, intent }
   if (evidence.type === 'totp') return { ...signed, totp: { checked_by: 'service' } }
-  return { ...signed, ...given({ passkey: bundledPasskey(evidence) }) }
+  const passkey = signedPasskey(evidence)
+  if (passkey === undefined) return signed
+  const challenge = Buffer.from(sha256Hex(passkey.batch ?? intent), 'hex')
+  return { ...signed, passkey: abridged(passkey, { challenge, origin: JSON.parse(intent).aud }) }
 }

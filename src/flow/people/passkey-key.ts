@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
-import type { BundledPasskey } from '../../domain/bundle.ts'
+import type { SignedPasskey } from '../../domain/bundle.ts'
 import { given } from '../../domain/given.ts'
 import type { Vote } from '../../domain/request.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
@@ -121,7 +121,7 @@ function platformKey(key: JsonWebKey): KeyObject {
 }
 
 /** The evidence of a passkey as it was verified: its texts were held to one spelling then (`checkStrictly`). */
-export function bundledPasskey(evidence: Vote['evidence']): BundledPasskey | undefined {
+export function signedPasskey(evidence: Vote['evidence']): SignedPasskey | undefined {
   if (evidence.type !== 'passkey') return undefined
   const { public_key, client_data_json, authenticator_data, signature, batch_json } = evidence
   return {

@@ -11,7 +11,7 @@ import { actionHash, nonceOf } from '../../signing/commitment.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import { decisionSubject, type ProvableVote, voteSubject } from '../../signing/log/leaves.ts'
 import type { FlowDeps } from '../deps.ts'
-import { bundledPasskey } from '../people/passkey-key.ts'
+import { signedPasskey } from '../people/passkey-key.ts'
 
 /**
  * Builds the write that decides a request: signed votes where they agree with the outcome, the decision, the events, the
@@ -104,7 +104,7 @@ function decidedEntry(
 /** The signed ones among these votes, as the log commits to them. */
 export function provable(votes: readonly Vote[]): ProvableVote[] {
   return votes.flatMap(({ receipt, evidence }) =>
-    receipt === undefined ? [] : { ...receipt, passkey: bundledPasskey(evidence) },
+    receipt === undefined ? [] : { ...receipt, passkey: signedPasskey(evidence) },
   )
 }
 

@@ -146,7 +146,10 @@ const voteMembers = {
   passkey: z
     .strictObject({
       key: base64url.meta({ description: 'COSE key.' }),
-      client_data: z.string().meta({ description: 'The exact text that was signed.' }),
+      client_data: z
+        .string()
+        .optional()
+        .meta({ description: 'The exact text that was signed; absent where it is the usual one.' }),
       authenticator_data: base64url,
       signature: base64url,
       batch: z.string().optional().meta({

@@ -1,5 +1,5 @@
 import type { AuthenticatorFacts } from '../../domain/authenticator.ts'
-import type { BundledPasskey } from '../../domain/bundle.ts'
+import type { SignedPasskey } from '../../domain/bundle.ts'
 import { given } from '../../domain/given.ts'
 import type { SignedReceipt } from '../../domain/receipt.ts'
 import type { Vote } from '../../domain/request.ts'
@@ -16,10 +16,10 @@ export function leafEntry(contentSha256: string, subjectSha256: string): Uint8Ar
 }
 
 /** A signed vote, and the passkey's own signature if there is one. */
-export type ProvableVote = SignedReceipt & { passkey?: BundledPasskey | undefined }
+export type ProvableVote = SignedReceipt & { passkey?: SignedPasskey | undefined }
 
 /**
- * The text whose SHA-256 is the subject of a decision, RFC 8785: its receipt with the passkey's signature as the bundle has it or,
+ * The text whose SHA-256 is the subject of a decision, RFC 8785: its receipt with the passkey's signature, client data in full, or,
  * where several people had to agree, the list of these, the closing one last. So the log commits to every vote, none can be exchanged
  * or added later, and nobody who passes a bundle on can put another passkey there: the receipt alone names none.
  */

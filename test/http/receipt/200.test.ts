@@ -49,6 +49,7 @@ describe('GET /api/v1/approvals/:id/receipt', () => {
     const text = await bundleOf(id)
     expect(canonicalize(JSON.parse(text))).toBe(text)
     expect(Object.keys(JSON.parse(text))).toEqual(['context', 'format', 'intent', 'passkey', 'receipt'])
+    expect(Object.keys(JSON.parse(text).passkey)).toEqual(['authenticator_data', 'key', 'signature'])
     expect(await judged(text)).toEqual({
       verdict: 'good',
       message: undefined,
