@@ -67,6 +67,20 @@ export interface Proven {
   checkpoint: string
 }
 
+/** Returns the place of the record of that number; it may be in no checkpoint yet. Undefined where no log goes on. */
+export async function placeInLog(
+  deps: Pick<ReadDeps, 'logs' | 'restores'>,
+  seq: number,
+): Promise<{ origin: string; index: number } | undefined> {
+  const head = await deps.logs.current()
+  if (head === undefined || isRolledBack(deps, head)) return undefined
+  return { origin: head.origin, index: indexOf(head, seq) }
+}
+
+function indexOf({ follows }: LogHead, seq: number): number {
+  return follows === undefined ? seq - 1 : seq
+}
+
 /** Proves that the record of that number is in the log; undefined while it is not. @throws what the store throws */
 export async function proveRecord(
   deps: ReadDeps,
@@ -74,7 +88,7 @@ export async function proveRecord(
 ): Promise<(Proven & { index: number }) | undefined> {
   const head = await deps.logs.current()
   if (head?.note === undefined) return undefined
-  const index = head.follows === undefined ? seq - 1 : seq
+  const index = indexOf(head, seq)
   const { size, note } = cosignedTree(head, index) ?? { size: head.size, note: head.note }
   if (index >= size) return undefined
   const path = await readRanges(deps, head, inclusionRanges(index, size))

@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
-import { giveToken } from '../../../src/flow/requests/approval-token.ts'
+import { giveToken } from '../../../src/flow/audit/approval-token.ts'
 import { signApprovalToken } from '../../../src/signing/approval-token.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { KeyRing } from '../../../src/signing/keys.ts'
-import { alter, newCaller, send, stored } from '../../support/caller.ts'
+import { parseProof } from '../../../src/signing/log/checkpoint.ts'
+import { alter, newCaller, send } from '../../support/caller.ts'
 import { codeAt, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
 import { ask, callWithKey, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -20,7 +21,7 @@ const context = { tool: 'payments.create', tool_arguments }
 let service: TestService
 let setting: LiveSetting
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ work: true })
   setting = await setUpOwner(service)
 })
 afterAll(() => service.close())
@@ -53,6 +54,13 @@ async function check(token: string) {
   const rules = { algorithms: ['EdDSA'], typ: 'human-approval+jwt', issuer: service.url, audience: aud }
   return (await jwtVerify(token, ours, { ...rules, maxTokenAge: 300, requiredClaims: ['exp', 'jti'] }))
     .payload
+}
+
+/** Where the bundle of that decision proves it to be. */
+async function placeOf(id: string) {
+  const answer = await callWithKey(service, setting.key, `/${id}/receipt?log=logged&timeout=20`)
+  const { index, checkpoint } = parseProof(JSON.parse(await answer.text()).log.proof)
+  return { origin: checkpoint.split('\n')[0], index }
 }
 
 async function refuses(id: string, status: number, error: string, body: object = {}, key?: string) {
@@ -99,6 +107,7 @@ describe('T99: POST /api/v1/approvals/:id/token', () => {
       acr: 'phr',
       intent_sha256: sha256(vote?.intent_json ?? ''),
       receipt_sha256: sha256(canonicalize(vote?.receipt)),
+      log: await placeOf(id),
     })
     expect(JSON.parse(vote?.intent_json ?? '')).toMatchObject({ audience: aud, decision: 'approved' })
     const { kid } = decodeProtectedHeader(given.body.token)
@@ -112,14 +121,10 @@ describe('T99: POST /api/v1/approvals/:id/token', () => {
     expect(new Set(all.map(({ status, body }) => `${status} ${body.token}`)).size).toBe(1)
     const used = await post(first, 'consume')
     expect([used.status, used.body.error]).toEqual([409, 'already_consumed'])
-    const entries = Array.from(
-      Object((await stored(service, 'requests').findOne({ _id: first }))?.audit),
-      Object,
-    )
-    expect(entries.filter(({ type }) => type === 'approval.consumed')).toMatchObject([
-      { detail: { token: true } },
-    ])
     const { deps } = service.composition
+    await expect
+      .poll(() => deps.trail.list({ subject: first, type: 'approval.consumed', limit: 9 }))
+      .toMatchObject([{ entry: { detail: { token: true } } }])
     await deps.keys.rotate('token', deps.clock.now(), { kind: 'cli' })
     expect(await tokenOf(first)).toBe(all[0]?.body.token)
     await refuses(first, 409, 'mismatch', { action: 'Pay $1.00' })
@@ -166,6 +171,25 @@ describe('T99: POST /api/v1/approvals/:id/token', () => {
     await sandbox.read(dry)
     const path = `/api/v1/approvals/${dry}/token`
     expect((await sandbox.send(path, { method: 'POST' })).body).toMatchObject({ error: 'sandbox_approval' })
+  })
+
+  it('waits for no log that is stopped, nor long for a trail that is behind', async () => {
+    const id = await approved()
+    const { deps } = service.composition
+    const key = await deps.apiKeys.find((await deps.requests.find(id))?.api_key_id ?? '')
+    if (key === undefined) throw new Error('no key')
+    const caller = { key, scopes: key.scopes, address: '127.0.0.1' }
+    const head = await deps.logs.current()
+    const stopped = { ...deps.logs, current: async () => head && { ...head, rolled_back_at: new Date() } }
+    const silent = { ...deps.trail, list: async () => [] }
+    let now = 0
+    const clock = { now: () => deps.clock.now(), steady: () => (now += 1_000) }
+    for (const missing of [
+      { ...deps, logs: stopped },
+      { ...deps, trail: silent, clock },
+    ])
+      expect(await check((await giveToken(missing, caller, id, {})).token)).not.toHaveProperty('log')
+    expect(await check(await tokenOf(id))).toHaveProperty('log')
   })
 
   it('uses nothing up where no key can sign the token', async () => {

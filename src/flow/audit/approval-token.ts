@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { type ApprovalRequest, contextOf, usableUntil } from '../../domain/request.ts'
@@ -8,16 +9,21 @@ import { type SigningKey, seconds } from '../../signing/key-record.ts'
 import { NoSigningKeyError } from '../../signing/keys.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
-import { consumeByToken, type Use } from './consume-request.ts'
-import { findOwnRequest } from './read-request.ts'
+import { consumeByToken, type Use } from '../requests/consume-request.ts'
+import { findOwnRequest } from '../requests/read-request.ts'
+import { placeInLog } from './read-log.ts'
 
 /** The longest life of a token, in seconds. */
 const TOKEN_SECONDS = 300
 
+/** Milliseconds for which a token waits until the trail has the decision, and between two looks. */
+const PLACE_MS = 2_000
+const LOOK_MS = 50
+
 /**
  * Uses up an approval by a token for the gateway that the request names as its audience. Called again, it gives the same token until
  * that expires: a gateway that remembers each `jti` as long carries an approval out once, and so does `consume`, since the two
- * exclude each other.
+ * exclude each other. Only the place in the log may be missing in the first one: no approval waits for a trail that is behind.
  * @throws Refusal `token_needs_audience`, and those of `consumeRequest`
  */
 export async function giveToken(
@@ -36,7 +42,17 @@ export async function giveToken(
   if (expires_at <= deps.clock.now()) throw refusal('already_consumed')
   // The key of that moment, not of now: a repeat after a rotation still gives the same token.
   const key = keyAt(deps, request.consumed_at ?? expires_at)
-  return { request, token: signApprovalToken(claims, key), expires_at }
+  const token = signApprovalToken({ ...claims, ...given({ log: await findPlace(deps, id) }) }, key)
+  return { request, token, expires_at }
+}
+
+async function findPlace(deps: FlowDeps, id: string): Promise<ApprovalClaims['log']> {
+  for (const until = deps.clock.steady() + PLACE_MS; ; ) {
+    const [record] = await deps.trail.list({ subject: id, type: 'approval.approved', limit: 1 })
+    if (record !== undefined) return placeInLog(deps, record.seq)
+    if (deps.clock.steady() > until) return undefined
+    await pause(LOOK_MS)
+  }
 }
 
 function keyAt({ keys }: FlowDeps, at: Date): SigningKey {
