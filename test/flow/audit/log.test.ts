@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packagePath } from '../../../src/config/package-path.ts'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { createSequencer, ensureLog, renewLog } from '../../../src/flow/audit/log.ts'
@@ -20,12 +22,22 @@ import { createLogStore } from '../../../src/store/audit/log.ts'
 import { chainOf, entryNumber } from '../../support/audit-entries.ts'
 import { expectStatus } from '../../support/enrolled.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { closeServer, listenLocally } from '../../support/local-server.ts'
 import { restoreStore } from '../../support/restored.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 import { useTrailStore } from '../../support/trail-store.ts'
 
-/** The program of test/judges/log, where .ci/run could build it. */
-const JUDGE = process.env.LOG_JUDGE ?? ''
+/** Programs that read a whole log with libraries that others wrote, where .ci/run could install them. */
+const JUDGES = [
+  { libraries: 'golang.org/x/mod/sumdb and Tessera', program: process.env.LOG_JUDGE ?? '', args: [] },
+  {
+    libraries: 'tlog-scales',
+    program: process.env.COUNTERSIGN_PYTHON ?? '',
+    args: [packagePath('test/judges/log.py')],
+  },
+].filter(({ program }) => program !== '')
+if (JUDGES.length < 2)
+  console.warn('LOG_JUDGE or COUNTERSIGN_PYTHON is not set: judges of the log are skipped (.ci/run)')
 
 let service: TestService
 let setting: LiveSetting
@@ -128,29 +140,6 @@ describe('the log of a service', () => {
     expect(hashOnNode(consistencyHolds({ size, root }, after, growth?.path ?? []))).toBe(true)
   })
 
-  it.skipIf(JUDGE === '')(
-    'holds before golang.org/x/mod/sumdb, which reads all of it, over full tiles and partial ones',
-    async () => {
-      const own = await useService()
-      const { deps } = own.composition
-      const older = await logAll(own)
-      const entries = Array.from({ length: 600 }, (_, at) => entryNumber(at + 1))
-      await createAppender(deps)(entries)
-      const { size } = await logAll(own)
-      expect(size).toBeGreaterThan(600)
-      const vkey = await vkeyOf(own)
-      const ruling = async (given: object) => {
-        const answer = promisify(execFile)(JUDGE, { timeout: 60_000 })
-        answer.child.stdin?.end(JSON.stringify({ url: `${own.url}/log`, vkey, older: older.note, ...given }))
-        return JSON.parse((await answer).stdout)
-      }
-      expect(await ruling({})).toBe(size)
-      const other = older.note.replace(/\n\d+\n/, `\n${older.size + 1}\n`)
-      expect(await ruling({ older: other })).toMatch(/invalid signature/)
-      expect(await ruling({ vkey: await vkeyOf() })).toMatch(/no verifiable signatures/)
-    },
-  )
-
   it.each([
     ['0/000', 404],
     ['0/000.p/255', 404],
@@ -210,6 +199,69 @@ describe('the log of a service', () => {
     expect(proven?.index).toBe(3)
   })
 })
+
+/** What the tests of other programs started. */
+const started: { close(): Promise<void> }[] = []
+
+describe.skipIf(JUDGES.length === 0)('the log before programs that others wrote', () => {
+  let size = 0
+  let cases: [given: object, verdict: RegExp | number][] = []
+  beforeAll(async () => {
+    const own = await startService()
+    started.push(own)
+    const older = await logAll(own)
+    await createAppender(own.composition.deps)(Array.from({ length: 600 }, (_, at) => entryNumber(at + 1)))
+    ;({ size } = await logAll(own))
+    const log = { url: `${own.url}/log`, vkey: await vkeyOf(own), older: older.note }
+    const mirror = async (path: string, spoil: (bytes: Buffer) => Buffer) => ({
+      ...log,
+      url: await startMirror(log.url, path, spoil),
+    })
+    const swapped = (tile: Buffer) =>
+      Buffer.concat([tile.subarray(32, 64), tile.subarray(0, 32), tile.subarray(64)])
+    cases = [
+      [log, size],
+      [{ ...log, older: older.note.replace(/\n\d+\n/, `\n${older.size + 1}\n`) }, /invalid ?signature/i],
+      [{ ...log, vkey: await vkeyOf() }, /no (verifiable )?signature/],
+      [await mirror('/tile/0/001', swapped), /inconsistent tile|tile\/0\/001|InclusionProofInvalid/],
+      [
+        await mirror(`/tile/entries/002.p/${size - 512}`, (bundle) => bundle.fill(1, 2, 3)),
+        /invalid transparency proof|tile\/0\/002|InclusionProofInvalid/,
+      ],
+      [
+        await mirror('/tile/entries/000', (bundle) => Buffer.concat([bundle, Buffer.of(0)])),
+        /cut short|dangling bytes|truncated/,
+      ],
+    ]
+  })
+  afterAll(() => Promise.all(started.map((one) => one.close())))
+
+  it.each(JUDGES)(
+    'holds before $libraries, as it was and as it grew, over full tiles and partial ones',
+    async ({ program, args }) => {
+      const answer = promisify(execFile)(program, args, { timeout: 60_000 })
+      answer.child.stdin?.end(JSON.stringify(cases.map(([given]) => given)))
+      const rulings: unknown[][] = JSON.parse((await answer).stdout)
+      for (const [at, [, verdict]] of cases.entries()) {
+        expect(rulings[at]?.length).toBeGreaterThan(0)
+        for (const said of rulings[at] ?? [])
+          if (typeof verdict === 'number') expect(said).toBe(verdict)
+          else expect(said).toMatch(verdict)
+      }
+    },
+  )
+})
+
+/** A mirror of a log, with other bytes at one path. @returns its address */
+async function startMirror(log: string, path: string, spoil: (bytes: Buffer) => Buffer): Promise<string> {
+  const mirror = createServer(async ({ url = '' }, response) => {
+    const answer = await fetch(log + url)
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    response.writeHead(answer.status).end(url === path ? spoil(bytes) : bytes)
+  })
+  started.push({ close: () => closeServer(mirror) })
+  return listenLocally(mirror)
+}
 
 describe('one history', () => {
   const TOTAL = 700

@@ -1,9 +1,9 @@
-// Judges a log with golang.org/x/mod/sumdb, as the clients of Go's checksum database do: an address, the verifier key and an older
-// checkpoint as JSON on stdin; on stdout the size, or what does not hold.
+// Judges a log with golang.org/x/mod/sumdb, as the clients of Go's checksum database do, and with Tessera: cases as JSON on
+// stdin, each with an address, the verifier key and an older checkpoint; on stdout, for each case and each of the two, the size or what
+// does not hold.
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -86,19 +86,18 @@ func entries(url string, size int64) (all [][]byte, err error) {
 			return nil, err
 		}
 		for rest := data; len(rest) > 0; {
-			length := int(binary.BigEndian.Uint16(rest))
-			all = append(all, rest[2:2+length])
-			rest = rest[2+length:]
+			if len(rest) < 2 || len(rest) < 2+int(binary.BigEndian.Uint16(rest)) {
+				return nil, fmt.Errorf("%s: cut short", path)
+			}
+			length := 2 + int(binary.BigEndian.Uint16(rest))
+			all = append(all, rest[2:length])
+			rest = rest[length:]
 		}
 	}
 	return all, nil
 }
 
-func judge(g given) (int64, error) {
-	verifier, err := note.NewVerifier(g.Vkey)
-	if err != nil {
-		return 0, err
-	}
+func sumdb(g given, verifier note.Verifier) (int64, error) {
 	signed, err := get(g.URL + "/checkpoint")
 	if err != nil {
 		return 0, err
@@ -135,17 +134,31 @@ func judge(g given) (int64, error) {
 	return tree.N, nil
 }
 
+func rule(g given) (verdicts []any) {
+	verifier, err := note.NewVerifier(g.Vkey)
+	if err != nil {
+		return []any{err.Error()}
+	}
+	for _, judge := range []func(given, note.Verifier) (int64, error){sumdb, tessera} {
+		if size, err := judge(g, verifier); err != nil {
+			verdicts = append(verdicts, err.Error())
+		} else {
+			verdicts = append(verdicts, size)
+		}
+	}
+	return verdicts
+}
+
 func main() {
-	var g given
-	if err := json.NewDecoder(os.Stdin).Decode(&g); err != nil {
+	var cases []given
+	if err := json.NewDecoder(os.Stdin).Decode(&cases); err != nil {
 		panic(err)
 	}
-	size, err := judge(g)
-	var out bytes.Buffer
-	if err != nil {
-		fmt.Fprintf(&out, "%q", err.Error())
-	} else {
-		fmt.Fprintf(&out, "%d", size)
+	rulings := [][]any{}
+	for _, g := range cases {
+		rulings = append(rulings, rule(g))
 	}
-	fmt.Println(out.String())
+	if err := json.NewEncoder(os.Stdout).Encode(rulings); err != nil {
+		panic(err)
+	}
 }
