@@ -1,4 +1,4 @@
-import { it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createSequencer } from '../../src/flow/audit/log.ts'
 import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
 import { enrolWithPasskey } from './enrolled.ts'
@@ -41,6 +41,13 @@ export function itAnswersAboutHistory(service: () => TestService): void {
     for (const path of ['/.well-known/countersign-log', '/log/checkpoint'])
       documented('get', path, 200, await browser.get(path))
     documented('get', '/log/tile/{path}', 200, await browser.get('/log/tile/0/000.p/1'))
+    const { number, origin, restores, note = '' } = (await deps.logs.current()) ?? expect.unreachable()
+    const second = { number: number + 1, origin: `${origin}/log/2`, restores, follows: note, size: 0 }
+    await deps.logs.begin(second)
+    await createSequencer(deps).run()
+    documented('get', '/.well-known/countersign-log', 200, await browser.get('/.well-known/countersign-log'))
+    documented('get', '/log/{number}/checkpoint', 200, await browser.get('/log/2/checkpoint'))
+    documented('get', '/log/{number}/tile/{path}', 200, await browser.get('/log/2/tile/0/000.p/1'))
   })
 
   it('about sessions and the inbox', async () => {

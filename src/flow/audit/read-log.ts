@@ -1,7 +1,8 @@
+import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { hashRanges, tilesFor } from '../../signing/log/grow-tree.ts'
 import { consistencyRanges, inclusionRanges, type LeafRange } from '../../signing/log/merkle.ts'
-import { formatVkey, LOG_SIGNATURE, noteKey } from '../../signing/log/note.ts'
+import { formatVkey, LOG_SIGNATURE, noteKey, parseNote } from '../../signing/log/note.ts'
 import { hasTile, TILE_WIDTH, type Tile } from '../../signing/log/tiles.ts'
 import type { LogHead } from '../../store/audit/log.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -31,17 +32,54 @@ export async function readLogState(
   return { origin, size, behind, ...given({ signed_at }), rolled_back: isRolledBack(deps, head) }
 }
 
-/** The log's name and the key that verifies its checkpoints, for a trust policy. */
-export async function describeLog(deps: ReadDeps): Promise<{ origin: string; vkey: string } | undefined> {
-  const head = await deps.logs.current()
-  const key = deps.keys.ring().active('log', deps.clock.now())
-  if (head === undefined || key === undefined) return undefined
-  return { origin: head.origin, vkey: formatVkey(await noteKey(head.origin, LOG_SIGNATURE, key.publicKey)) }
+/** A log of the store, and the key that verifies its checkpoints, for a trust policy. */
+interface DescribedLog {
+  number: number
+  origin: string
+  vkey: string
 }
 
-/** Returns the bytes of a tile; undefined for one that no checkpoint so far needs. */
-export async function readTile(deps: ReadDeps, tile: Tile): Promise<Uint8Array | undefined> {
-  const head = await deps.logs.current()
+/** A log that ended. */
+interface FormerLog extends Omit<DescribedLog, 'vkey'> {
+  /** Absent if it never signed. */
+  vkey?: string
+  /** Its last known checkpoint, which is the first entry of the log after it. */
+  checkpoint: string
+}
+
+/** Describes the log that grows and those before it, oldest first; undefined while no key can sign. */
+export async function describeLogs(
+  deps: ReadDeps,
+): Promise<(DescribedLog & { former: FormerLog[] }) | undefined> {
+  const logs = await deps.logs.all()
+  const head = logs.at(-1)
+  const key = deps.keys.ring().active('log', deps.clock.now())
+  if (head === undefined || key === undefined) return undefined
+  const { number, origin } = head
+  const vkey = formatVkey(await noteKey(origin, LOG_SIGNATURE, key.publicKey))
+  const ended = logs.slice(0, -1).map(async (log, at): Promise<FormerLog> => {
+    const checkpoint = logs[at + 1]?.follows ?? ''
+    return { number: log.number, origin: log.origin, ...(await signerOf(deps, log, checkpoint)), checkpoint }
+  })
+  return { number, origin, vkey, former: await Promise.all(ended) }
+}
+
+/** Finds the key that signed a log's last checkpoint: the log's key may have been rotated since. */
+async function signerOf({ keys }: ReadDeps, { origin }: LogHead, note: string): Promise<{ vkey?: string }> {
+  if (!note.includes('\n\n')) return {}
+  const { signatures } = parseNote(note)
+  for (const { purpose, publicKey } of keys.ring().publicRecords()) {
+    if (purpose !== 'log') continue
+    const key = await noteKey(origin, LOG_SIGNATURE, publicKey)
+    if (signatures.some(({ name, id }) => name === key.name && id === key.id))
+      return { vkey: formatVkey(key) }
+  }
+  return {}
+}
+
+/** Returns the bytes of a tile of that log; undefined for one that no checkpoint so far needs. */
+export async function readTile(deps: ReadDeps, log: number, tile: Tile): Promise<Uint8Array | undefined> {
+  const head = await deps.logs.find(log)
   if (head === undefined || !hasTile(tile, head.size)) return undefined
   if (tile.level === 'entries') return readEntries(deps, head, tile)
   const { level, index } = tile
@@ -103,10 +141,22 @@ function cosignedTree({ cosigned_size: size, cosigned_note: note }: LogHead, ind
 /** How long a cosigned checkpoint is shown in place of a newer one. */
 const COSIGNED_MS = 60_000
 
-/** The checkpoint to show: the one that witnesses cosigned, unless the log has grown for a while and they are silent. */
-export function shownCheckpoint(head: LogHead, now: Date): string | undefined {
+/**
+ * The checkpoint of that log to show: the one that witnesses cosigned, unless the log has grown for a while and they are silent; of a
+ * log that ended, the last one in the store.
+ * @returns undefined before the first. @throws Refusal `log_rolled_back` until another log goes on for it
+ */
+export async function shownCheckpoint(
+  { logs, restores, clock }: Pick<ReadDeps, 'logs' | 'restores' | 'clock'>,
+  log: number,
+): Promise<string | undefined> {
+  const head = await logs.find(log)
+  if (head?.note === undefined) return undefined
+  // Others may hold a later one: this one would hide what came after it.
+  if (isRolledBack({ restores }, head) && (await logs.current())?.number === log)
+    throw refusal('log_rolled_back')
   const { size, note, cosigned_size, cosigned_note, cosigned_at } = head
-  const isRecent = cosigned_at !== undefined && now.getTime() - cosigned_at.getTime() < COSIGNED_MS
+  const isRecent = cosigned_at !== undefined && clock.now().getTime() - cosigned_at.getTime() < COSIGNED_MS
   return cosigned_size === size || isRecent ? cosigned_note : note
 }
 

@@ -192,6 +192,20 @@ const logAnswer = z
       .meta({ description: 'The key of its checkpoints, as a trust policy has it (C2SP signed-note).' }),
     url: z.url().meta({ description: 'What `checkpoint` and `tile/` follow.' }),
     witnesses: z.array(z.strictObject({ vkey: z.string(), url: z.url() })),
+    former: z
+      .array(
+        z.strictObject({
+          origin: z.string(),
+          vkey: z.string().optional(),
+          url: z.url(),
+          checkpoint: z
+            .string()
+            .meta({ description: 'Its last known one: the first entry of the log after it.' }),
+        }),
+      )
+      .meta({
+        description: 'Logs that ended after a restore of the store, oldest first. They stay readable.',
+      }),
   })
   .meta({ id: 'TransparencyLog' })
 
@@ -223,6 +237,26 @@ const DO_NOT_ACT = 'Do not act on this request: its receipt is not valid.'
 
 /** Sentences by code, for requests without a receipt; any other code means that the receipt does not hold. */
 const SENTENCES: Readonly<Record<string, string>> = NO_RECEIPT
+
+const checkpointOperation = {
+  description: 'Public. A signed note: origin, size and root (C2SP tlog-checkpoint).',
+  access: { by: [] },
+  answers: { '200': { schema: z.string(), description: 'The checkpoint.', type: 'text/plain' } },
+  refusals: ['not_found', 'log_rolled_back'],
+} as const
+
+const tileOperation = {
+  description:
+    'Public. Hashes of the tree, or what they are of, its entries, unless the service keeps these to itself (C2SP tlog-tiles).',
+  access: { by: [] },
+  answers: { '200': { schema: z.string(), description: 'The tile.', type: 'application/octet-stream' } },
+  refusals: ['not_found'],
+} as const
+
+const tileInPath = z.string().meta({ description: 'Such as `0/x001/067` or `entries/000.p/8`.' })
+
+/** The first log has no number in its addresses. */
+const laterLog = z.string().meta({ description: 'From 2: the log that goes on for one that ended.' })
 
 export const receiptOperations = operations('Receipts', {
   'get /api/v1/approvals/{id}/verify': {
@@ -281,27 +315,26 @@ export const receiptOperations = operations('Receipts', {
     refusals: ['not_found'],
   },
   'get /log/checkpoint': {
+    ...checkpointOperation,
     id: 'getCheckpoint',
     summary: 'Get the newest checkpoint of the log',
-    description: 'Public. A signed note: origin, size and root (C2SP tlog-checkpoint).',
-    access: { by: [] },
-    answers: { '200': { schema: z.string(), description: 'The checkpoint.', type: 'text/plain' } },
-    refusals: ['not_found', 'log_rolled_back'],
+  },
+  'get /log/{number}/checkpoint': {
+    ...checkpointOperation,
+    id: 'getLaterCheckpoint',
+    summary: 'Get the newest checkpoint of a later log',
+    parameters: { path: z.object({ number: laterLog }) },
   },
   'get /log/tile/{path}': {
+    ...tileOperation,
     id: 'getLogTile',
     summary: 'Get a part of the log',
-    description:
-      'Public. Hashes of the tree, or what they are of, its entries, unless the service keeps these to itself (C2SP tlog-tiles).',
-    access: { by: [] },
-    parameters: {
-      path: z.object({
-        path: z.string().meta({ description: 'Such as `0/x001/067` or `entries/000.p/8`.' }),
-      }),
-    },
-    answers: {
-      '200': { schema: z.string(), description: 'The tile.', type: 'application/octet-stream' },
-    },
-    refusals: ['not_found'],
+    parameters: { path: z.object({ path: tileInPath }) },
+  },
+  'get /log/{number}/tile/{path}': {
+    ...tileOperation,
+    id: 'getLaterLogTile',
+    summary: 'Get a part of a later log',
+    parameters: { path: z.object({ number: laterLog, path: tileInPath }) },
   },
 })

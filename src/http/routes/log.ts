@@ -1,46 +1,73 @@
-import { Router } from 'express'
+import { type Request, type Response, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
-import { isRolledBack } from '../../flow/audit/log.ts'
-import { describeLog, readTile, shownCheckpoint } from '../../flow/audit/read-log.ts'
+import { describeLogs, readTile, shownCheckpoint } from '../../flow/audit/read-log.ts'
 import { parseTilePath } from '../../signing/log/tiles.ts'
 import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByAddress } from '../middleware/limit.ts'
 
-/** Creates the public routes of the log (C2SP tlog-tiles): what proves that it only ever grew, and what is in it. */
+/** Creates the public routes of the logs (C2SP tlog-tiles): what proves that they only ever grew, and what is in them. */
 export function logRoutes(deps: HttpDeps): Router {
   const router = Router()
   const on = bindTo(deps)
   const limit = limitByAddress(deps, 'log')
-  router.get('/.well-known/countersign-log', limit, on(showLog))
+  router.get('/.well-known/countersign-log', limit, on(showLogs))
   router.get('/log/checkpoint', limit, on(showCheckpoint))
+  router.get('/log/:number/checkpoint', limit, on(showLaterCheckpoint))
   router.get('/log/tile/*path', limit, on(showTile))
+  router.get('/log/:number/tile/*path', limit, on(showLaterTile))
   return router
 }
 
-const showLog: Endpoint = async (deps, _request, response) => {
-  const found = await describeLog(deps)
+/** Where a log is read, for ever: the tiles of the one that goes on for it have other addresses. */
+function prefixOf(number: number): string {
+  return number === 1 ? '/log' : `/log/${number}`
+}
+
+/** The number of a later log in its addresses. @throws Refusal `not_found` for another spelling */
+function numberIn({ params }: Request): number {
+  const number = Number(params.number)
+  if (!(number > 1) || prefixOf(number) !== `/log/${params.number}`) throw refusal('not_found')
+  return number
+}
+
+const showLogs: Endpoint = async (deps, _request, response) => {
+  const found = await describeLogs(deps)
   if (found === undefined) throw refusal('not_found')
+  const { former, ...current } = found
+  const addressed = <Log extends { number: number }>({ number, ...log }: Log) => ({
+    ...log,
+    url: `${deps.settings.baseUrl}${prefixOf(number)}`,
+  })
   const witnesses = deps.witnesses.map(({ vkey, url }) => ({ vkey, url }))
   response.setHeader('Cache-Control', 'public, max-age=300')
-  response.type('json').send(JSON.stringify({ ...found, url: `${deps.settings.baseUrl}/log`, witnesses }))
+  response
+    .type('json')
+    .send(JSON.stringify({ ...addressed(current), witnesses, former: former.map(addressed) }))
 }
 
-const showCheckpoint: Endpoint = async (deps, _request, response) => {
-  const head = await deps.logs.current()
-  if (head?.note === undefined) throw refusal('not_found')
-  // Others may hold a later one: this one would hide what came after it.
-  if (isRolledBack(deps, head)) throw refusal('log_rolled_back')
+const showCheckpoint: Endpoint = (deps, _request, response) => sendCheckpoint(deps, 1, response)
+
+const showLaterCheckpoint: Endpoint = async (deps, request, response) =>
+  sendCheckpoint(deps, numberIn(request), response)
+
+async function sendCheckpoint(deps: HttpDeps, log: number, response: Response): Promise<void> {
+  const note = await shownCheckpoint(deps, log)
+  if (note === undefined) throw refusal('not_found')
   response.setHeader('Cache-Control', 'public, max-age=1')
-  response.type('text/plain; charset=utf-8').send(shownCheckpoint(head, deps.clock.now()))
+  response.type('text/plain; charset=utf-8').send(note)
 }
 
-const showTile: Endpoint = async (deps, request, response) => {
-  const tile = parseTilePath(request.path.slice('/log/tile/'.length))
+const showTile: Endpoint = (deps, request, response) => sendTile(deps, 1, request.path, response)
+
+const showLaterTile: Endpoint = async (deps, request, response) =>
+  sendTile(deps, numberIn(request), request.path, response)
+
+async function sendTile(deps: HttpDeps, log: number, path: string, response: Response): Promise<void> {
+  const tile = parseTilePath(path.slice(`${prefixOf(log)}/tile/`.length))
   const hidden = tile?.level === 'entries' && deps.settings.logEntries === 'private'
-  const bytes = tile === undefined || hidden ? undefined : await readTile(deps, tile)
+  const bytes = tile === undefined || hidden ? undefined : await readTile(deps, log, tile)
   if (tile === undefined || bytes === undefined) throw refusal('not_found')
-  // A log that goes on after a restore has other tiles at the same addresses: caches must not mix them.
-  response.setHeader('Cache-Control', 'public, max-age=300')
+  response.setHeader('Cache-Control', 'public, max-age=31536000, immutable')
   response.type('application/octet-stream').send(Buffer.from(bytes))
 }

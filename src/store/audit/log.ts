@@ -95,10 +95,15 @@ export function createLogStore(connection: StoreConnection) {
     /** Returns the log that grows; undefined before the first start of this version. */
     async current(): Promise<LogHead | undefined> {
       const [last] = await heads.find().sort({ _id: -1 }).limit(1).lean<HeadDocument[]>()
-      if (last === undefined) return undefined
-      const { _id, ...rest } = last
-      return { number: _id, ...rest }
+      return last && toHead(last)
     },
+    async find(number: number): Promise<LogHead | undefined> {
+      const found = await heads.findById(number).lean<HeadDocument>()
+      return found ? toHead(found) : undefined
+    },
+    /** Returns all logs of the store, oldest first. */
+    all: async (): Promise<LogHead[]> =>
+      (await heads.find().sort({ _id: 1 }).lean<HeadDocument[]>()).map(toHead),
     /** Begins a log. @returns false if it is there already */
     begin: ({ number: _id, ...head }: LogHead): Promise<boolean> =>
       unlessTaken(() => heads.create({ _id, ...head })),
@@ -181,6 +186,10 @@ function createWitnessStates(connection: StoreConnection) {
       return matchedCount === 1
     },
   }
+}
+
+function toHead({ _id, ...rest }: HeadDocument): LogHead {
+  return { number: _id, ...rest }
 }
 
 function hashesIn({ buffer }: mongo.Binary): Uint8Array[] {

@@ -52,10 +52,13 @@ afterAll(() => service.close())
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 const get = (path: string, at = service) => fetch(`${at.url}${path}`)
 
-async function vkeyOf(at = service): Promise<string> {
-  const described: unknown = await (await get('/.well-known/countersign-log', at)).json()
-  return String(Object(described).vkey)
+/** What the service says of its logs; `path` is where the one that grows is read. */
+async function described(at = service) {
+  const answer = Object(await (await get('/.well-known/countersign-log', at)).json())
+  return { ...answer, vkey: String(answer.vkey), path: String(answer.url).replace(at.url, '') }
 }
+
+const vkeyOf = async (at = service): Promise<string> => (await described(at)).vkey
 
 /** Puts what happened into the trail and logs it. @returns the checkpoint, opened with the key that the service publishes */
 async function logAll(at = service) {
@@ -65,8 +68,8 @@ async function logAll(at = service) {
 }
 
 async function openLog(at = service) {
-  const vkey = await vkeyOf(at)
-  const note = await (await get('/log/checkpoint', at)).text()
+  const { vkey, path } = await described(at)
+  const note = await (await get(`${path}/checkpoint`, at)).text()
   return { note, ...(await openCheckpoint(note, await parseVkey(vkey))) }
 }
 
@@ -90,11 +93,13 @@ function unbundle(bytes: Buffer): Buffer[] {
   return entries
 }
 
-async function bytesOf(path: string): Promise<Buffer> {
-  const response = await get(path)
-  expect([response.status, response.headers.get('Content-Type')], path).toEqual([
+async function bytesOf(path: string, at = service): Promise<Buffer> {
+  const response = await get(path, at)
+  const { status, headers } = response
+  expect([status, headers.get('Content-Type'), headers.get('Cache-Control')], path).toEqual([
     200,
     'application/octet-stream',
+    'public, max-age=31536000, immutable',
   ])
   return Buffer.from(await response.arrayBuffer())
 }
@@ -163,12 +168,14 @@ describe('the log of a service', () => {
     expect((await get('/log/tile/0/000.p/1', own)).status).toBe(200)
   })
 
-  it('signs nothing more once the store was restored, and goes on under another name', async () => {
+  it('signs nothing more once the store was restored, and goes on under another name; the old log stays', async () => {
     const own = await useService()
     const { deps } = own.composition
     const before = await logAll(own)
-    await restoreStore(deps)
     const vkey = await vkeyOf(own)
+    await restoreStore(deps)
+    const oldTiles = [`/log/tile/0/000.p/${before.size}`, `/log/tile/entries/000.p/${before.size}`]
+    const old = await Promise.all(oldTiles.map((path) => bytesOf(path, own)))
     for (let times = 0; times < 2; times += 1) {
       await createSequencer(deps).run()
       await createRelay(deps, NO_LOOPS).run()
@@ -187,16 +194,34 @@ describe('the log of a service', () => {
     const after = await logAll(own)
     expect(after.origin).toBe(`${before.origin}/log/2`)
     expect(await vkeyOf(own)).not.toBe(vkey)
-    const response = await get(`/log/tile/entries/000.p/${after.size}`, own)
-    const entries = unbundle(Buffer.from(await response.arrayBuffer()))
+    const entries = unbundle(await bytesOf(`/log/2/tile/entries/000.p/${after.size}`, own))
     expect(entries[0]?.toString()).toBe(before.note)
-    // The log before had another entry at this address.
-    expect(response.headers.get('Cache-Control')).toBe('public, max-age=300')
     expect([entries.length, rootOf(entries)]).toEqual([after.size, hex(after.root)])
     const leaf = hashOnNode(leafHash(entries[3] ?? Buffer.alloc(0)))
     const proven = await proveRecord(deps, 3)
     expect(hashOnNode(inclusionHolds(leaf, 3, after, proven?.path ?? []))).toBe(true)
     expect(proven?.index).toBe(3)
+
+    expect(await Promise.all(oldTiles.map((path) => bytesOf(path, own)))).toEqual(old)
+    const ended = await get('/log/checkpoint', own)
+    expect([ended.status, await ended.text()]).toEqual([200, before.note])
+    const former = [{ origin: before.origin, vkey, url: `${own.url}/log`, checkpoint: before.note }]
+    expect(await described(own)).toMatchObject({ origin: after.origin, path: '/log/2', former })
+    await restoreStore(deps)
+    expect((await get('/log/checkpoint', own)).status).toBe(200)
+    expect((await get('/log/2/checkpoint', own)).status).toBe(503)
+    await renewLog(deps, { kind: 'cli' })
+    expect((await logAll(own)).origin).toBe(`${before.origin}/log/3`)
+    const second = { origin: after.origin, url: `${own.url}/log/2`, checkpoint: expect.any(String) }
+    expect((await described(own)).former).toMatchObject([...former, second])
+    expect((await get('/log/2/checkpoint', own)).status).toBe(200)
+    for (const path of [
+      '/log/1/checkpoint',
+      '/log/02/checkpoint',
+      '/log/4/checkpoint',
+      '/log/1/tile/0/000.p/1',
+    ])
+      expect((await get(path, own)).status, path).toBe(404)
   })
 })
 
