@@ -6,11 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
-import { createSequencer, ensureLog, renewLog } from '../../../src/flow/audit/log.ts'
+import { createSequencer, ensureLog } from '../../../src/flow/audit/log.ts'
 import { proveGrowth, proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { eraseRecords } from '../../../src/flow/erase/erase-records.ts'
-import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { provable } from '../../../src/flow/requests/close-request.ts'
 import { hashOnNode } from '../../../src/signing/digest.ts'
 import { openCheckpoint } from '../../../src/signing/log/checkpoint.ts'
@@ -23,7 +22,7 @@ import { chainOf, entryNumber } from '../../support/audit-entries.ts'
 import { expectStatus } from '../../support/enrolled.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
-import { restoreStore } from '../../support/restored.ts'
+import { described, hex, logNews, rootOf, tileOf, unbundle } from '../../support/logs.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 import { useTrailStore } from '../../support/trail-store.ts'
 
@@ -49,60 +48,10 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+const logAll = (at = service) => logNews(at)
+const bytesOf = (path: string) => tileOf(service, path)
 const get = (path: string, at = service) => fetch(`${at.url}${path}`)
-
-/** What the service says of its logs; `path` is where the one that grows is read. */
-async function described(at = service) {
-  const answer = Object(await (await get('/.well-known/countersign-log', at)).json())
-  return { ...answer, vkey: String(answer.vkey), path: String(answer.url).replace(at.url, '') }
-}
-
-const vkeyOf = async (at = service): Promise<string> => (await described(at)).vkey
-
-/** Puts what happened into the trail and logs it. @returns the checkpoint, opened with the key that the service publishes */
-async function logAll(at = service) {
-  await createRelay(at.composition.deps, NO_LOOPS).run()
-  await createSequencer(at.composition.deps).run()
-  return openLog(at)
-}
-
-async function openLog(at = service) {
-  const { vkey, path } = await described(at)
-  const note = await (await get(`${path}/checkpoint`, at)).text()
-  return { note, ...(await openCheckpoint(note, await parseVkey(vkey))) }
-}
-
-/** The root of RFC 6962 over these entries, without anything of ours. */
-function rootOf(entries: readonly Uint8Array[]): string {
-  const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
-  const mth = (from: number, to: number): Buffer => {
-    if (to - from === 1) return sha256(Buffer.of(0), entries[from] ?? Buffer.alloc(0))
-    let k = 1
-    while (k * 2 < to - from) k *= 2
-    return sha256(Buffer.of(1), mth(from, from + k), mth(from + k, to))
-  }
-  return entries.length === 0 ? hex(sha256()) : hex(mth(0, entries.length))
-}
-
-/** The entries of a bundle (C2SP tlog-tiles). */
-function unbundle(bytes: Buffer): Buffer[] {
-  const entries: Buffer[] = []
-  for (let at = 0; at < bytes.length; at += 2 + bytes.readUInt16BE(at))
-    entries.push(bytes.subarray(at + 2, at + 2 + bytes.readUInt16BE(at)))
-  return entries
-}
-
-async function bytesOf(path: string, at = service): Promise<Buffer> {
-  const response = await get(path, at)
-  const { status, headers } = response
-  expect([status, headers.get('Content-Type'), headers.get('Cache-Control')], path).toEqual([
-    200,
-    'application/octet-stream',
-    'public, max-age=31536000, immutable',
-  ])
-  return Buffer.from(await response.arrayBuffer())
-}
+const vkeyOf = async (at = service) => (await described(at)).vkey
 
 describe('the log of a service', () => {
   it('has each decision, provable with the receipt alone, and keeps every proof when the person is erased', async () => {
@@ -166,62 +115,6 @@ describe('the log of a service', () => {
     await logAll(own)
     expect((await get('/log/tile/entries/000.p/1', own)).status).toBe(404)
     expect((await get('/log/tile/0/000.p/1', own)).status).toBe(200)
-  })
-
-  it('signs nothing more once the store was restored, and goes on under another name; the old log stays', async () => {
-    const own = await useService()
-    const { deps } = own.composition
-    const before = await logAll(own)
-    const vkey = await vkeyOf(own)
-    await restoreStore(deps)
-    const oldTiles = [`/log/tile/0/000.p/${before.size}`, `/log/tile/entries/000.p/${before.size}`]
-    const old = await Promise.all(oldTiles.map((path) => bytesOf(path, own)))
-    for (let times = 0; times < 2; times += 1) {
-      await createSequencer(deps).run()
-      await createRelay(deps, NO_LOOPS).run()
-    }
-    const answer = await get('/log/checkpoint', own)
-    expect([answer.status, await answer.json()]).toMatchObject([503, { error: 'log_rolled_back' }])
-    expect(await readLogState(deps)).toMatchObject({ size: before.size, rolled_back: true })
-    const told = await deps.trail.list({ type: 'log.rollback_detected', limit: 9 })
-    expect(told.map(({ entry }) => entry)).toMatchObject([
-      { subject: before.origin, detail: { size: before.size } },
-    ])
-    expect(own.logged.filter(({ message }) => message.startsWith('log_rolled_back'))).toHaveLength(1)
-
-    expect(await renewLog(deps, { kind: 'cli' })).toMatchObject({ origin: `${before.origin}/log/2` })
-    expect(await renewLog(deps, { kind: 'cli' })).toBeUndefined()
-    const after = await logAll(own)
-    expect(after.origin).toBe(`${before.origin}/log/2`)
-    expect(await vkeyOf(own)).not.toBe(vkey)
-    const entries = unbundle(await bytesOf(`/log/2/tile/entries/000.p/${after.size}`, own))
-    expect(entries[0]?.toString()).toBe(before.note)
-    expect([entries.length, rootOf(entries)]).toEqual([after.size, hex(after.root)])
-    const leaf = hashOnNode(leafHash(entries[3] ?? Buffer.alloc(0)))
-    const proven = await proveRecord(deps, 3)
-    expect(hashOnNode(inclusionHolds(leaf, 3, after, proven?.path ?? []))).toBe(true)
-    expect(proven?.index).toBe(3)
-
-    expect(await Promise.all(oldTiles.map((path) => bytesOf(path, own)))).toEqual(old)
-    const ended = await get('/log/checkpoint', own)
-    expect([ended.status, await ended.text()]).toEqual([200, before.note])
-    const former = [{ origin: before.origin, vkey, url: `${own.url}/log`, checkpoint: before.note }]
-    expect(await described(own)).toMatchObject({ origin: after.origin, path: '/log/2', former })
-    await restoreStore(deps)
-    expect((await get('/log/checkpoint', own)).status).toBe(200)
-    expect((await get('/log/2/checkpoint', own)).status).toBe(503)
-    await renewLog(deps, { kind: 'cli' })
-    expect((await logAll(own)).origin).toBe(`${before.origin}/log/3`)
-    const second = { origin: after.origin, url: `${own.url}/log/2`, checkpoint: expect.any(String) }
-    expect((await described(own)).former).toMatchObject([...former, second])
-    expect((await get('/log/2/checkpoint', own)).status).toBe(200)
-    for (const path of [
-      '/log/1/checkpoint',
-      '/log/02/checkpoint',
-      '/log/4/checkpoint',
-      '/log/1/tile/0/000.p/1',
-    ])
-      expect((await get(path, own)).status, path).toBe(404)
   })
 })
 
