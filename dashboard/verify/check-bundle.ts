@@ -2,6 +2,7 @@ import type { BundledVote } from '../../src/domain/bundle.ts'
 import { toBase64Url } from '../../src/signing/base64.ts'
 import { readBundle, receiptOf } from '../../src/signing/bundle.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
+import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
 import {
   type BundleCheck,
   type BundleVerdict,
@@ -24,12 +25,12 @@ export function isBundle(json: object): boolean {
 export async function checkBundle(
   text: string,
   keys: readonly VerificationKey[],
-  now: Date,
+  { now, expected }: Pick<VerifyOptions, 'now' | 'expected'>,
 ): Promise<Report & { bundle: BundleVerdict }> {
   const bundle = await verifyBundle(text, { keys }, { allowSandbox: true, now })
   const read = readBundle(text)
   const answer = typeof read === 'string' ? {} : await answerWith(read, read.votes ?? [], read.context)
-  return { ...(await checkReceipts(splitVotes(answer), keys, { now })), bundle }
+  return { ...(await checkReceipts(splitVotes(answer), keys, { now, expected })), bundle }
 }
 
 async function answerWith(

@@ -6,7 +6,7 @@ import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ExpectedPayload } from '../../src/signing/receipt-checks.ts'
 import { examineJwks } from '../../src/signing/verify-web.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
-import { reviewShape } from '../../webauthn-page/kit/api/contract.ts'
+import { proofShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure, silence } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
@@ -14,7 +14,6 @@ import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
 import { announce, div, el, folded, hint, lede } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkBundle, isBundle } from './check-bundle.ts'
@@ -153,7 +152,7 @@ class Bench {
     this.#text.setError()
     announce('Checking')
     const pinned = this.#pinned
-    const whole = this.#nameOf === undefined ? undefined : wholeAnswer
+    const whole = this.#nameOf === undefined ? undefined : bundleOf
     const subject = readSubject(dropped.text, location.origin)
     const outcome = await verifySubject(subject, pinned, whole).finally(() => {
       this.#checking.remove()
@@ -273,12 +272,12 @@ export type Outcome =
 
 /**
  * Checks the visitor's input. Only an id is ever sent to the service; a receipt is checked with the published keys, or
- * without any call if `pinned` keys are given. `whole` returns more of a request than its receipt, if the reader may see it.
+ * without any call if `pinned` keys are given. `whole` returns the bundle of a request, if the reader may see it.
  */
 export async function verifySubject(
   subject: Subject,
   pinned: readonly VerificationKey[] | undefined,
-  whole: typeof wholeAnswer = async () => undefined,
+  whole: typeof bundleOf = async () => undefined,
 ): Promise<Outcome> {
   if (subject.kind === 'problem') return subject
   // Browsers offer their cryptography only to pages of a secure context.
@@ -288,8 +287,9 @@ export async function verifySubject(
     const answer = await askService(subject.id)
     if (answer.kind === 'none') return answer
     const { caution, erased_at, ...receipt } = answer.json
-    const json = (await whole(receipt)) ?? receipt
-    const outcome = await checked(json, pinned, { [subject.of === 'request' ? 'rid' : 'did']: subject.id })
+    const text = await whole(receipt)
+    const expected = { [subject.of === 'request' ? 'rid' : 'did']: subject.id }
+    const outcome = await checked(text ? Object(JSON.parse(text)) : receipt, pinned, expected, text)
     return withAnswered(outcome, caution, erased_at)
   } catch (error) {
     if (error instanceof RequestFailure) return { kind: 'problem', sentence: error.message }
@@ -321,7 +321,7 @@ async function checked(
   const keys = pinned ?? (await fetchKeys())
   const now = new Date()
   const report = isBundle(json)
-    ? await checkBundle(text, keys, now)
+    ? await checkBundle(text, keys, { now, expected })
     : await checkReceipts(splitVotes(json), keys, { now, expected })
   return { kind: 'report', report, keys }
 }
@@ -347,13 +347,11 @@ async function askService(id: string): Promise<ServiceAnswer> {
   throw new RequestFailure(response.status, 'refused', refusalOf(response.status))
 }
 
-/** Loads what the signed-in person may read of the request: text and statement, by which the receipt also proves the text. */
-async function wholeAnswer(receipt: { payload?: unknown }): Promise<object | undefined> {
+/** Loads the bundle, if the signed-in person may read the request: it also proves the text. */
+async function bundleOf(receipt: { payload?: unknown }): Promise<string | undefined> {
   const { rid } = Object(receipt.payload)
-  const review = await get(`/approvals/${encodeURIComponent(String(rid))}/review`, reviewShape).catch(
-    () => undefined,
-  )
-  return review?.decision?.intent === undefined ? undefined : receiptFile(review, review.decision)
+  const path = `/approvals/${encodeURIComponent(String(rid))}/proof`
+  return (await get(path, proofShape).catch(() => undefined))?.bundle
 }
 
 function refusalOf(status: number): string {

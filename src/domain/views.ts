@@ -1,6 +1,7 @@
 /** Results of the flows, which `http/api` presents. Each holds all that an answer may need, and secrets that no answer shows. */
 import type { Account, Member, Role } from './account.ts'
 import type { Bootstrap, BootstrapEnd } from './bootstrap.ts'
+import type { Bundle, LogPlace } from './bundle.ts'
 import type { Card, ChatPlatform } from './chat.ts'
 import type { ChatTrouble } from './chat-trouble.ts'
 import type { Month } from './limits.ts'
@@ -38,6 +39,33 @@ export interface PolicyView {
   approvers: { user: User; eligible: boolean; inside: boolean }[]
   /** Whether a request made now could be approved. */
   reachable: boolean
+}
+
+/**
+ * How far the log has a decision. `stopped`: it will not get there, since the store was put back. `before_log`: the decision is older
+ * than the log, which therefore does not commit to its receipt.
+ */
+export type LogStanding =
+  | { log: 'waiting' | 'stopped' | 'before_log' }
+  | {
+      log: 'logged' | 'witnessed'
+      /** The name of the log. */
+      origin: string
+      /** The place of the decision, from 0, in a log of `size` entries. */
+      index: number
+      size: number
+      /** Those who have signed that size, and when. */
+      witnesses: { name: string; at: Date }[]
+      place: LogPlace
+    }
+
+/** What proves a decision, and how far. */
+export interface DecisionProof {
+  standing: LogStanding
+  /** Names of the witnesses that are asked and have not signed. */
+  awaited: string[]
+  /** Absent once the texts were erased. */
+  bundle?: Bundle
 }
 
 /** An account, and a person's role in it. */

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
 import { parseJwks } from '../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
+import { verifyBundle } from '../../src/signing/verify-bundle.ts'
 import { axeViolations, describeInBrowser, stopClock } from '../support/browser.ts'
 import { callWithKey } from '../support/live.ts'
 import { patienceFor } from '../support/patience.ts'
@@ -132,22 +132,16 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.getByText('Signed receipt').click()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download as JSON' }).click(),
+      page.getByRole('button', { name: 'Download the receipt' }).click(),
     ])
-    expect(download.suggestedFilename()).toBe(`${receiptId}.json`)
+    expect(download.suggestedFilename()).toBe('countersign.receipt.json')
     const keys = parseJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
     const file = await readFile(await download.path(), 'utf8')
-    expect(verifyReceiptJson(JSON.parse(file), keys)).toMatchObject({
-      valid: true,
-      payload: { rid: id, did: receiptId, decision: 'approved' },
-    })
-    const { decision, ...about } = JSON.parse(file)
-    const signed = Buffer.from(decision.signed_payload, 'base64url').toString()
-    const other = signed.replace(id, `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`)
-    expect(other).not.toBe(signed)
-    const changed = { ...decision, signed_payload: Buffer.from(other).toString('base64url') }
-    expect(verifyReceiptJson({ ...about, decision: changed }, keys)).toMatchObject({
-      valid: false,
+    const expected = { rid: id, did: receiptId, decision: 'approved' } as const
+    expect(await verifyBundle(file, { keys }, { expected })).toMatchObject({ verdict: 'good' })
+    const other = file.replaceAll(id, `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`)
+    expect(await verifyBundle(other, { keys })).toMatchObject({
+      verdict: 'bad',
       code: 'receipt_signature_invalid',
     })
     await page.getByRole('link', { name: 'Inbox', exact: true }).click()

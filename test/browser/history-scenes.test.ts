@@ -111,6 +111,9 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
     prepare: (area, state) => {
       state.review = sampleDecided()
       state.accounts = OWNER
+      const at = '2026-11-20T09:30:09.000Z'
+      const witnesses = ['witness.example.org', `${'w'.repeat(60)}.example`].map((name) => ({ name, at }))
+      state.proof = { ...state.proof, log: 'witnessed', origin: 'o', index: 41, size: 44, witnesses }
       const failed = sampleDelivery({
         id: 'dlv_2',
         target: 'webhook',
@@ -132,6 +135,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
     path: REQUEST,
     ready: '.attempts',
     act: async (page) => {
+      await page.getByText('Witnessed by').waitFor()
       await page.getByText('Signed receipt').click()
       await page.locator('.attempts > summary').first().click()
     },

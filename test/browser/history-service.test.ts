@@ -93,19 +93,21 @@ describeInBrowser('history and audit log of several people at once, against the 
     await ana.page.goto(`/requests/${both}`)
     await heading(ana, 'Notifications').waitFor()
     expect(await axeViolations(ana.page)).toEqual([])
-    const record = await saved(ana, () => ana.page.getByRole('button', { name: 'Download as JSON' }).click())
+    const record = await saved(ana, () =>
+      ana.page.getByRole('button', { name: 'Download the receipt' }).click(),
+    )
     const receipt = await saved(cleo, () =>
-      cleo.page.getByRole('button', { name: 'Download as JSON' }).click(),
+      cleo.page.getByRole('button', { name: 'Download the receipt' }).click(),
     )
     const jwks = `${service.url}/.well-known/jwks.json`
     for (const { path } of [record, receipt]) {
       const run = await cli(['verify', path, '--jwks', jwks, '--json'])
       expect(run.code, run.stdout + run.stderr).toBe(0)
       expect(run.json()).toMatchObject({
-        valid: true,
+        verdict: 'good',
         payload: { rid: both, decision: 'approved' },
         // The file holds the whole statement: what was approved is proven, not only that something was.
-        checked: { action: 'full', context: 'full' },
+        checks: { intent: 'passed', context: 'passed', assertion: 'passed', votes: 'passed' },
       })
     }
     for (const { text } of [record, receipt]) {

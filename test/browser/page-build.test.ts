@@ -121,8 +121,16 @@ describe('the size of what is loaded first', () => {
       .filter((name) => !first.includes(name))
       .map((name) => name.replace(/-[\w-]{8}\.js$/, ''))
     expect(later.sort()).toEqual([
-      ...['addresses', 'attachment-view', 'audit-words', 'authenticator-app', 'consent-page', 'dialog'],
       ...[
+        'addresses',
+        'attachment-view',
+        'audit-words',
+        'authenticator-app',
+        'consent-page',
+        'decision-proof',
+      ],
+      ...[
+        'dialog',
         'enrol-page',
         'first-page',
         'invitations',

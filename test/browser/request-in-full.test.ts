@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import type { Locator } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import type { Card } from '../../dashboard/requests/request-shapes.ts'
-import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
 import {
   historyArea,
@@ -89,7 +88,7 @@ describeInBrowser('one request in full', () => {
     expect(await main().locator('b').count()).toBe(0)
   })
 
-  it('shows votes with their comments, each once, and a file of everything that a verifier reads', async () => {
+  it('shows votes with their comments, each once, and prints where to check it', async () => {
     const review = sampleDecided()
     const comment = 'Backup is there.'
     const signed = review.decision && { ...review.decision, comment }
@@ -119,23 +118,33 @@ describeInBrowser('one request in full', () => {
     expect(await visitor.page.getByRole('link', { name: 'Check this receipt' }).getAttribute('href')).toBe(
       `/verify#${ID}`,
     )
+  })
+
+  it('says where the log has it, by itself, and gives the file as the service has it at that moment', async () => {
+    const { state } = suite.server()
+    state.review = sampleDecided()
+    await open('Approved')
+    const { page } = visitor
+    const said = page.locator('.log-state').first()
+    await said.getByText('Not in the log yet').waitFor()
+    const place = { origin: 'o', index: 41, size: 44 }
+    const witnesses = [{ name: 'w.example/<b>', at: '2026-11-20T09:30:09.000Z' }]
+    state.proof = { ...state.proof, log: 'logged', ...place, awaited: ['w.example/<b>'] }
+    await said.getByText('entry 41 of 44').waitFor()
+    expect(await page.locator('#announcements').innerText()).toBe('Log: In the log')
+    expect(await said.innerText()).toContain('No witness has signed it yet.')
+    state.proof = { log: 'witnessed', ...place, witnesses, awaited: [], bundle: '{"a":1}' }
+    await said.getByText('w.example/<b> on').waitFor()
     const [download] = await Promise.all([
-      visitor.page.waitForEvent('download'),
-      visitor.page.getByRole('button', { name: 'Download as JSON' }).click(),
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download the receipt' }).click(),
     ])
-    expect(download.suggestedFilename()).toBe(`${review.decision?.id}.json`)
-    const record: unknown = JSON.parse(await readFile(await download.path(), 'utf8'))
-    const { decision, ...request } = Object(record)
-    const { action, created_at, expires_at, context_json } = sampleDecided()
-    expect(request).toMatchObject({ id: ID, status: 'approved', action })
-    expect(request.context).toEqual(JSON.parse(context_json))
-    expect(Object.keys(request)).toEqual(['id', 'status', 'action', 'context', 'created_at', 'expires_at'])
-    expect(Date.parse(created_at)).toBeLessThan(Date.parse(expires_at))
-    expect(decision.votes).toHaveLength(2)
-    expect(decision.votes[1]).toMatchObject({ delegate: '0011223344556677', intent: '{}' })
-    const { intent, claims } = parseReceiptInput(record)
-    expect(intent).toBe('{}')
-    expect(claims.map(({ field }) => field)).toContain('action')
+    expect(download.suggestedFilename()).toBe('countersign.receipt.json')
+    expect(await readFile(await download.path(), 'utf8')).toBe('{"a":1}')
+    await page.emulateMedia({ media: 'print' })
+    const onPaper = ['.log-state .facts', '.log-state p.hint', '.log-state .button', '.not-on-paper']
+    const seen = onPaper.map((one) => page.locator(one).first().isVisible())
+    expect(await Promise.all(seen)).toEqual([true, false, false, false])
   })
 
   it('tells what is on record of it in order, and what the same key asked before and how this differs', async () => {

@@ -200,17 +200,22 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await paste(page, decision().id)
     await shownVerdict(page)
     expect(await checksIn(page, 'passed')).toContain('Exact details')
-    await page.route('**/review', async (route) => {
-      const answer = await route.fetch()
-      await route.fulfill({ json: { ...(await answer.json()), action: `${ACTION}0` } })
+    let lie = (bundle: string): string => bundle.replace(ACTION, `${ACTION}0`)
+    await page.route('**/proof', async (route) => {
+      const answer = Object(await (await route.fetch()).json())
+      await route.fulfill({ json: { ...answer, bundle: lie(answer.bundle) } })
     })
     await bringAnother(page)
     await paste(page, approvedId)
-    expect(await shownVerdict(page)).toMatchObject({
-      kind: 'invalid',
-      heading: expect.stringContaining('“action” differs'),
-    })
-    await page.route('**/review', (route) => route.fulfill({ status: 404, json: { error: 'not_found' } }))
+    expect((await shownVerdict(page)).kind).toBe('invalid')
+    // Good by itself, and another one than was asked for.
+    const other = await callWithKey(suite.service(), setting.key, `/${String(rejected.id)}/receipt`)
+    const otherBundle = await other.text()
+    lie = () => otherBundle
+    await bringAnother(page)
+    await paste(page, approvedId)
+    expect((await shownVerdict(page)).kind).toBe('invalid')
+    await page.route('**/proof', (route) => route.fulfill({ status: 404, json: { error: 'not_found' } }))
     await bringAnother(page)
     await paste(page, approvedId)
     expect((await shownVerdict(page)).text).toContain('not its text')

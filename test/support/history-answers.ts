@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { createSequencer } from '../../src/flow/audit/log.ts'
 import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
 import { enrolWithPasskey } from './enrolled.ts'
-import { ask, setUpOwner } from './live.ts'
+import { ask, decideByPasskey, setUpOwner } from './live.ts'
 import type { TestService } from './service.ts'
 import { documented, refused } from './witness.ts'
 
@@ -17,6 +17,10 @@ export function itAnswersAboutHistory(service: () => TestService): void {
     const id = await ask(setting)
     const similar = await browser.get(`/api/v1/approvals/${id}/similar`)
     documented('get', '/api/v1/approvals/{id}/similar', 200, similar)
+    const proof = `/api/v1/approvals/${id}/proof`
+    refused('get', proof.replace(id, '{id}'), 409, await browser.get(proof), 'no_receipt')
+    await decideByPasskey(setting, id, 'approved')
+    documented('get', proof.replace(id, '{id}'), 200, await browser.get(proof))
     documented('get', ACCOUNT, 200, await browser.get(ACCOUNT))
     documented('patch', ACCOUNT, 200, await browser.patch(ACCOUNT, { name: 'Acme' }))
     const overview = `${ACCOUNT}/overview`

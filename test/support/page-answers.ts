@@ -11,6 +11,7 @@ import type {
   Factors,
   Invitation,
   PendingRequest,
+  Proof,
   Review,
   User,
 } from '../../webauthn-page/kit/api/contract.ts'
@@ -50,6 +51,7 @@ export interface PageState {
   review: Review | undefined
   pending: PendingRequest[]
   precedents?: Answer<typeof similarAnswer>['precedents']
+  proof: Proof
   /** Whether `GET /me/pending/events` is there. */
   events: boolean
   factors: Factors
@@ -73,6 +75,7 @@ export function freshState(): PageState {
     recovery: undefined,
     review: sampleReview(),
     pending: [samplePending()],
+    proof: { log: 'waiting', witnesses: [], awaited: [], bundle: '{}' },
     events: false,
     factors: structuredClone(SAMPLE_FACTORS),
     keys: structuredClone(SAMPLE_KEYS),
@@ -169,6 +172,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
       server_time: new Date().toISOString(),
       unheard_of: { intent: 'x' },
     }),
+    [`GET /approvals/${id}/proof`]: () => state.proof,
     [`POST /approvals/${id}/decision/options`]: () => state.lie(decisionOptions(state, body, origin)),
     [`POST /approvals/${id}/decision`]: () => decide(state, body),
     ...consentAnswers(state.consents, { body, origin }),

@@ -162,6 +162,7 @@ export interface Schemas {
   ReviewedVote: { approver: Schemas["ApproverReference"]; delegate?: Schemas["ApproverReference"]; decision: "approved" | "rejected"; method: Schemas["Method"]; at: Schemas["Time"]; mine: boolean; comment: string | null }
   /** Current names of the people of the account, by reference; only for members of the account. Receipts contain references only. */
   Names: { readonly [name: string]: string }
+  DecisionProof: { log: "waiting" | "logged" | "witnessed" | "stopped" | "before_log"; origin?: string; index?: number; size?: number; witnesses: readonly ({ name: string; at: Schemas["Time"] })[]; awaited: readonly (string)[]; bundle?: string }
   SimilarRequests: { precedents?: Schemas["Precedents"]; data: readonly ({ id: Schemas["Id.req"]; status: "pending" | "approved" | "rejected" | "expired"; cancelled?: true; action: string; created_at: Schemas["Time"]; decision?: { method: Schemas["Method"]; approver: Schemas["ApproverReference"]; decided_at: Schemas["Time"] }; differs: readonly ({ field: string; before?: string; now?: string })[]; more: number })[]; reject_reasons: readonly (string)[]; names: Schemas["Names"] }
   /** What people decided about the last 50 requests of this key and kind. Absent: nothing is known. Without `last`: this is the first of its tool. */
   Precedents: { by: "tool" | "fields"; own: boolean; approved: number; rejected: number; at_least: boolean; last?: { decision: "approved" | "rejected"; decided_at: Schemas["Time"] }; departures: readonly ({ field: string; how: "times" | "changed" | "missing" | "added"; times?: number; usual?: number })[]; more: number }
@@ -316,6 +317,7 @@ export interface Operations {
   /** Get the name and the key of the log */ "GET /.well-known/countersign-log": { input: {  }; answer: Schemas["TransparencyLog"] }
   /** List my pending requests, the one that expires first on top */ "GET /api/v1/me/pending": { input: { query?: { limit?: number; cursor?: string } }; answer: Schemas["PendingRequests"] }
   /** Get the full content of a request */ "GET /api/v1/approvals/{id}/review": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["Review"] }
+  /** Get how far the log has a decision, and its bundle */ "GET /api/v1/approvals/{id}/proof": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["DecisionProof"] }
   /** List earlier requests of the same key for the same tool */ "GET /api/v1/approvals/{id}/similar": { input: { path: { id: Schemas["Id.req"] } }; answer: Schemas["SimilarRequests"] }
   /** Start a decision by passkey */ "POST /api/v1/approvals/{id}/decision/options": { input: { path: { id: Schemas["Id.req"] }; body: Schemas["DecisionOptionsRequest"] }; answer: Schemas["DecisionOptions"] }
   /** Approve or reject */ "POST /api/v1/approvals/{id}/decision": { input: { path: { id: Schemas["Id.req"] }; body: Schemas["ProvenDecision"] }; answer: Schemas["Decided"] }

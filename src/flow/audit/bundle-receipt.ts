@@ -1,20 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { BUNDLE_FORMAT, type Bundle, type BundledVote, type LogPlace } from '../../domain/bundle.ts'
+import { BUNDLE_FORMAT, type Bundle, type BundledVote } from '../../domain/bundle.ts'
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { ReceiptPayload } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../../domain/request.ts'
+import type { User } from '../../domain/user.ts'
+import type { DecisionProof, LogStanding } from '../../domain/views.ts'
 import { subjectOf } from '../../signing/audit-chain.ts'
 import { sha256Hex } from '../../signing/digest.ts'
-import { formatProof } from '../../signing/log/checkpoint.ts'
+import { formatProof, parseCheckpointText } from '../../signing/log/checkpoint.ts'
 import { decisionSubject } from '../../signing/log/leaves.ts'
-import { parseNote } from '../../signing/log/note.ts'
+import { cosignedAt, parseNote } from '../../signing/log/note.ts'
 import { abridged } from '../../signing/passkey-assertion.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
 import { signedPasskey } from '../people/passkey-key.ts'
 import { provable } from '../requests/close-request.ts'
 import { readOwnRequest } from '../requests/read-request.ts'
+import { reviewRequest } from '../requests/review-request.ts'
 import { begin, hasPatience, type Wait } from '../requests/wait-for-decision.ts'
 import { isRolledBack } from './log.ts'
 import { proveRecord } from './read-log.ts'
@@ -44,20 +47,42 @@ export async function bundleReceipt(
   const bundle = bundleOf(request)
   if (wish.log === 'none') return bundle
   for (;;) {
-    const place = await placeOf(deps, request, wish.log)
-    if (place !== undefined) return { ...bundle, log: place }
+    const found = await standingOf(deps, request)
+    if (found.log === 'stopped') throw refusal('log_rolled_back')
+    if (found.log === 'before_log') throw refusal('before_log')
+    if (found.log === 'witnessed' || found.log === wish.log) return { ...bundle, log: found.place }
     if (wish.signal.aborted) return undefined
     if (!hasPatience(deps, patience)) throw refusal('not_logged', { status: wish.log })
     await pause(LOOK_MS)
   }
 }
 
-/** @returns undefined while the log does not have the decision as far as is wished */
-async function placeOf(
+/**
+ * Returns what a person who may read the request is told of its place in the log, with the bundle as it is now.
+ * @throws Refusal `not_found`, `no_receipt` before a decision or without one
+ */
+export async function proofFor(
   deps: FlowDeps,
-  { id, status, votes }: ApprovalRequest,
-  wished: 'logged' | 'witnessed',
-): Promise<LogPlace | undefined> {
+  person: User,
+  id: string,
+  address: string,
+): Promise<DecisionProof> {
+  const { request } = await reviewRequest(deps, person, id, address)
+  if (request.decision === undefined) throw refusal('no_receipt', { status: request.status })
+  const standing = await standingOf(deps, request)
+  const cosigned = 'witnesses' in standing ? standing.witnesses.map(({ name }) => name) : []
+  const asked = deps.witnesses.map(({ key }) => key.name)
+  return {
+    standing,
+    awaited: asked.filter((name) => !cosigned.includes(name)),
+    ...(request.erased_at === undefined && {
+      bundle: { ...bundleOf(request), ...('place' in standing && { log: standing.place }) },
+    }),
+  }
+}
+
+/** Reads how far the log has the decision. */
+async function standingOf(deps: FlowDeps, { id, status, votes }: ApprovalRequest): Promise<LogStanding> {
   const type = status === 'approved' ? 'approval.approved' : 'approval.rejected'
   const subject = sha256Hex(decisionSubject(provable(votes)))
   const [known] = await deps.trail.list({ subject: id, type, limit: 1 })
@@ -65,13 +90,24 @@ async function placeOf(
   const proven = record && (await proveRecord(deps, record.seq))
   if (record === undefined || proven === undefined) {
     const head = await deps.logs.current()
-    if (head !== undefined && isRolledBack(deps, head)) throw refusal('log_rolled_back')
-    return undefined
+    return { log: head !== undefined && isRolledBack(deps, head) ? 'stopped' : 'waiting' }
   }
-  if (subjectOf(record) !== subject) throw refusal('before_log')
-  if (wished === 'witnessed' && parseNote(proven.checkpoint).signatures.length < 2) return undefined
+  if (subjectOf(record) !== subject) return { log: 'before_log' }
+  const { text, signatures } = parseNote(proven.checkpoint)
+  const { origin, size } = parseCheckpointText(text)
+  const witnesses = signatures.flatMap(({ name, bytes }) => {
+    const time = name === origin ? undefined : cosignedAt(bytes)
+    return time === undefined ? [] : { name, at: new Date(time * 1000) }
+  })
   const content = Buffer.from(record.content_sha256, 'hex')
-  return { record: content.toString('base64url'), proof: formatProof(proven) }
+  return {
+    log: witnesses.length > 0 ? 'witnessed' : 'logged',
+    origin,
+    index: proven.index,
+    size,
+    witnesses,
+    place: { record: content.toString('base64url'), proof: formatProof(proven) },
+  }
 }
 
 /** @throws Refusal `no_receipt`, `receipt_erased` */

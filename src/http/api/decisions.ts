@@ -15,6 +15,7 @@ import {
   quorumField,
 } from './decision.ts'
 import { askerAnswer, presentAsker, presentPrincipal, principalAnswer, votedMethods } from './inbox.ts'
+import { proofAnswer } from './receipts.ts'
 import {
   type Answer,
   actionField,
@@ -290,6 +291,15 @@ export const decisionOperations = operations('Deciding', {
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
     refusals: ['not_found'],
+  },
+  'get /api/v1/approvals/{id}/proof': {
+    id: 'proveDecision',
+    summary: 'Get how far the log has a decision, and its bundle',
+    description: 'For whom `review` is.',
+    limited: false,
+    parameters: { path },
+    answers: { '200': { schema: proofAnswer, description: 'The state and the bundle.' } },
+    refusals: ['not_found', 'no_receipt'],
   },
   'get /api/v1/approvals/{id}/attachments/{index}': {
     id: 'openAttachment',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { BUNDLE_FORMAT, BUNDLE_TYPE, type Bundle } from '../../domain/bundle.ts'
 import { NO_RECEIPT, withoutReceipt } from '../../domain/receipt.ts'
 import { cautionAfter } from '../../domain/restore.ts'
-import type { Verdict } from '../../domain/views.ts'
+import type { DecisionProof, Verdict } from '../../domain/views.ts'
 import { waitQuery } from './approvals.ts'
 import { delegateField } from './decision.ts'
 import {
@@ -182,6 +182,40 @@ const bundleAnswer = z
 /** Presents a bundle. Its members are texts that were signed, so nothing is changed. */
 export function presentBundle(bundle: Bundle): Answer<typeof bundleAnswer> {
   return bundle
+}
+
+export const proofAnswer = z
+  .strictObject({
+    log: z.enum(['waiting', 'logged', 'witnessed', 'stopped', 'before_log']).meta({
+      description:
+        '`stopped`: the log signs nothing more (`log_rolled_back`). `before_log`: the decision is older than the log.',
+    }),
+    origin: z.string().optional(),
+    index: z.int().optional().meta({ description: 'From 0.' }),
+    size: z.int().optional(),
+    witnesses: z.array(z.strictObject({ name: z.string(), at: timeField })),
+    awaited: z.array(z.string()).meta({ description: 'The witnesses that are asked and have not signed.' }),
+    bundle: z.string().optional().meta({
+      description: 'The text of `countersign.receipt.json`, as of now. Absent once the texts were erased.',
+    }),
+  })
+  .meta({ id: 'DecisionProof' })
+
+/**
+ * Presents how far the log has a decision.
+ * @param text writes the bundle; verifiers accept only RFC 8785
+ */
+export function presentProof(
+  { standing, awaited, bundle }: DecisionProof,
+  text: (bundle: Answer<typeof bundleAnswer>) => string,
+): Answer<typeof proofAnswer> {
+  const { place: _, witnesses = [], ...rest } = { witnesses: undefined, place: undefined, ...standing }
+  return {
+    ...rest,
+    witnesses: witnesses.map(({ name, at }) => ({ name, at: at.toISOString() })),
+    awaited,
+    ...(bundle && { bundle: text(presentBundle(bundle)) }),
+  }
 }
 
 const logAnswer = z

@@ -4,6 +4,7 @@ import type { AttachmentFacts } from '../../domain/attachment.ts'
 import { refusal } from '../../domain/errors.ts'
 import { imageType } from '../../domain/image.ts'
 import { referencesIn } from '../../domain/request.ts'
+import { proofFor } from '../../flow/audit/bundle-receipt.ts'
 import { namesByReference } from '../../flow/people/names.ts'
 import { openAttachment } from '../../flow/requests/attachments.ts'
 import { decide } from '../../flow/requests/decide.ts'
@@ -13,6 +14,7 @@ import { similarRequests } from '../../flow/requests/read-history.ts'
 import { noteSeen, pendingForPerson, reviewRequest } from '../../flow/requests/review-request.ts'
 import { startBatch } from '../../flow/requests/start-batch.ts'
 import { watchInbox } from '../../flow/requests/wait-for-decision.ts'
+import { canonicalize } from '../../signing/canonical.ts'
 import { type batchAnswer, batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
 import {
   type decidedAnswer,
@@ -23,6 +25,7 @@ import {
   type reviewAnswer,
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
+import { presentProof, type proofAnswer } from '../api/receipts.ts'
 import { presentSimilar, type similarAnswer } from '../api/similar.ts'
 import { drawQr } from '../draw-qr.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
@@ -43,6 +46,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
   router.get('/me/pending', polled, on(listPending))
   router.get('/me/pending/events', polled, on(streamPending))
   router.get('/approvals/:id/review', polled, on(showReview))
+  router.get('/approvals/:id/proof', polled, on(showProof))
   router.get('/approvals/:id/attachments/:index', decider, on(sendAttachment))
   router.get('/approvals/:id/similar', decider, on(listSimilar))
   router.post('/approvals/:id/decision/options', decider, jsonBody, on(decisionOptions))
@@ -76,6 +80,12 @@ const showReview: Endpoint<typeof reviewAnswer, WithId> = async (deps, request, 
   const address = `${deps.settings.baseUrl}/verify#${shown.request.id}`
   const verifyQr = shown.request.decision && (await drawQr(address))
   response.json(presentReview(shown, user, { names, verifyQr }))
+}
+
+const showProof: Endpoint<typeof proofAnswer, WithId> = async (deps, request, response) => {
+  const { user } = sessionOf(response)
+  const proof = await proofFor(deps, user, request.params.id, clientAddress(request))
+  response.json(presentProof(proof, canonicalize))
 }
 
 /**

@@ -135,11 +135,20 @@ export function cosignatureBytes(time: number, signature: Uint8Array): Uint8Arra
   return bytes
 }
 
+/** The last second that a `Date` can be; a larger number could also be too large to be exact, and be checked as another one. */
+const LAST_SECOND = 8.64e12
+
+/** Returns the time of a cosignature, in Unix seconds; undefined for one that is none. @param bytes those behind the key id */
+export function cosignedAt(bytes: Uint8Array): number | undefined {
+  if (bytes.length < 8) return undefined
+  const time = Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0))
+  return time <= LAST_SECOND ? time : undefined
+}
+
 function timed(key: NoteKey, bytes: Uint8Array): VerifiedSignature & { bytes: Uint8Array } {
   if (bytes.length !== 72) throw new NoteError(`the cosignature of ${key.name} has a wrong length`)
-  const time = Number(new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0))
-  // A time that is not exact would be checked as another one.
-  if (!Number.isSafeInteger(time)) throw new NoteError(`the cosignature of ${key.name} has no usable time`)
+  const time = cosignedAt(bytes)
+  if (time === undefined) throw new NoteError(`the cosignature of ${key.name} has no usable time`)
   return { key, time, bytes: bytes.subarray(8) }
 }
 

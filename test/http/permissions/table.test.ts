@@ -230,6 +230,11 @@ describe('see all requests, audit log, export: owner and auditor; an approver wh
       },
       {
         method: 'GET',
+        path: '/api/v1/approvals/:approved/proof',
+        cells: people('yes', 'yes', GONE, 'yes', GONE),
+      },
+      {
+        method: 'GET',
         path: '/api/v1/approvals/:approved/similar',
         cells: people('yes', 'yes', GONE, 'yes', GONE),
       },

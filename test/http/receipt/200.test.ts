@@ -4,6 +4,7 @@ import { createRetention } from '../../../src/flow/erase/retention.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import type { VerificationKey } from '../../../src/signing/key-record.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
+import { cosignatureBytes } from '../../../src/signing/log/note.ts'
 import { parsePolicy, type TrustPolicy } from '../../../src/signing/log/policy.ts'
 import { type BundleOptions, verifyBundle } from '../../../src/signing/verify-bundle.ts'
 import { approve, decideBatch, nameApprovers } from '../../support/batches.ts'
@@ -31,6 +32,10 @@ async function bundleOf(id: string, key = setting.key, query = ''): Promise<stri
   ])
   return response.text()
 }
+
+/** What a person who may read the request is told. */
+const proofOf = async (id: string) =>
+  expectStatus(await setting.owner.browser.get(`/api/v1/approvals/${id}/proof`), 200)
 
 /** Verifies a bundle, and says which checks were passed. */
 async function judged(text: string, options: BundleOptions = {}, policy?: TrustPolicy) {
@@ -140,6 +145,10 @@ describe('with its place in the log', () => {
     const logged = [...PASSKEY, 'inclusion', 'checkpoint', 'witnesses']
     const text = await bundleOf(id, setting.key, '?log=logged')
     expect(await judged(text, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
+    const { index, size, bundle, ...shown } = await proofOf(id)
+    expect(shown).toEqual({ log: 'logged', origin: expect.any(String), witnesses: [], awaited: [] })
+    expect(index).toBeLessThan(size)
+    expect((await judged(bundle, {}, await trust())).passed).toEqual(logged)
 
     const owner = await enrolWithPasskey(service, 'one@example.com')
     const second = await enrolWithPasskey(service, 'two@example.com')
@@ -192,7 +201,8 @@ describe('with its place in the log', () => {
     // As the round of the witnesses leaves it.
     const heads = service.composition.connection.collection('log_head')
     const head = await heads.findOne({})
-    const line = `— witness.example.org ${Buffer.alloc(76, 1).toString('base64')}\n`
+    const signature = Buffer.concat([Buffer.alloc(4, 1), cosignatureBytes(1_800_000_000, Buffer.alloc(64))])
+    const line = `— witness.example.org ${signature.toString('base64')}\n`
     const cosigned = {
       cosigned_note: `${head?.note}${line}`,
       cosigned_size: head?.size,
@@ -202,12 +212,24 @@ describe('with its place in the log', () => {
     const seen = await bundleOf(id, setting.key, '?log=witnessed&timeout=1')
     expect(JSON.parse(seen).log.proof).toContain(line)
     expect((await judged(seen, {}, await trust())).passed).toContain('checkpoint')
+    expect(await proofOf(id)).toMatchObject({
+      log: 'witnessed',
+      witnesses: [{ name: 'witness.example.org', at: '2027-01-15T08:00:00.000Z' }],
+      bundle: seen,
+    })
 
     const records = service.composition.connection.collection('audit_log')
     const $unset = { 'entry.detail.subject_sha256': 1 as const }
     await records.updateOne({ 'entry.subject': id, 'entry.type': 'approval.approved' }, { $unset })
     const old = await callWithKey(service, setting.key, `/${id}/receipt?log=logged`)
     expect([old.status, Object(await old.json()).error]).toEqual([409, 'before_log'])
+    const { bundle, ...shown } = await proofOf(id)
+    expect(shown).toEqual({ log: 'before_log', witnesses: [], awaited: [] })
+    expect(JSON.parse(bundle)).not.toHaveProperty('log')
+    await records.updateMany({ 'entry.subject': id }, { $set: { 'entry.subject': 'req_elsewhere' } })
+    expect((await proofOf(id)).log).toBe('waiting')
+    await heads.updateOne({}, { $set: { rolled_back_at: new Date() } })
+    expect((await proofOf(id)).log).toBe('stopped')
   })
 })
 
@@ -233,6 +255,7 @@ describe('nothing to prove', () => {
     await alter(service, 'requests', decided, { erased_at: new Date() })
     const gone = await callWithKey(service, setting.key, `/${decided}/receipt`)
     expect([gone.status, Object(await gone.json()).error]).toEqual([410, 'receipt_erased'])
+    expect(await proofOf(decided)).not.toHaveProperty('bundle')
 
     const odd = await caller.send(`/api/v1/approvals/${id}/receipt?log=all`)
     expect(odd).toMatchObject({ status: 400, body: { error: 'invalid_field', field: 'log' } })

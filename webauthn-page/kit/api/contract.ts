@@ -10,6 +10,7 @@ import type { reviewAnswer } from '../../../src/http/api/decisions.ts'
 import type { enrollmentAnswer } from '../../../src/http/api/enrollment.ts'
 import type { backupCodesAnswer, factorsAnswer, totpSetUpAnswer } from '../../../src/http/api/factors.ts'
 import type { pendingAnswer } from '../../../src/http/api/inbox.ts'
+import type { proofAnswer } from '../../../src/http/api/receipts.ts'
 import type { userAnswer } from '../../../src/http/api/session.ts'
 import type { Answer, okAnswer } from '../../../src/http/api/shared/fields.ts'
 import {
@@ -133,6 +134,10 @@ export const reviewShape: Shape<Review> = (value, path) => {
   const { context: _, ...shown } = answer<Answer<typeof reviewAnswer>>()(value, path)
   return { ...shown, ...signedReview(value, path) }
 }
+
+/** How far the log has a decision, and the bundle as it is then. */
+export type Proof = Answer<typeof proofAnswer>
+export const proofShape = answer<Proof>()
 
 /** Passkey options for a decision on a request or a key. The intent is untyped: `checkIntent` compares even unknown fields. */
 export const decisionOptionsShape = object({ intent: anyObject, options: requestOptions })

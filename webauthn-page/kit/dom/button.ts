@@ -78,9 +78,12 @@ export function downloadButton(
   type: string,
   content: string,
 ): HTMLButtonElement {
-  return button(label, 'quiet', () => {
-    const url = URL.createObjectURL(new Blob([content], { type }))
-    el('a', { href: url, download: filename }).click()
-    setTimeout(() => URL.revokeObjectURL(url), 10_000)
-  })
+  return button(label, 'quiet', () => saveAs(filename, type, content))
+}
+
+/** Saves `content` as a file. */
+export function saveAs(filename: string, type: string, content: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }))
+  el('a', { href: url, download: filename }).click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

@@ -1,14 +1,14 @@
 import { methodWord } from '../../../src/domain/request.ts'
 import type { Decision, Review, Vote } from '../api/contract.ts'
-import { button, buttonRow, copyable, downloadButton } from '../dom/button.ts'
+import { copyable } from '../dom/button.ts'
 import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
 import { qrImage } from '../dom/qr-image.ts'
+import { whileVisible } from '../dom/while-visible.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { chatName, wordsOf } from '../show/chat.ts'
-import { receiptFile } from './receipt-file.ts'
 import { byName, type WritePerson } from './request-words.ts'
 
 /**
@@ -87,7 +87,11 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
       ['Decided', moment(decision.decided_at)],
       sandbox
         ? ['Decided by', 'The sandbox, no person']
-        : [closerOf(review), person(decision.approver), mine && ' (you)'],
+        : [
+            closerOf(review),
+            person(decision.approver),
+            mine && el('span', { class: 'not-on-paper' }, ' (you)'),
+          ],
       sandbox ? ['In the receipt', mono(decision.approver)] : undefined,
       decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
       ['Receipt id', copyable(el('code', { class: 'mono' }, decision.id), decision.id, 'the receipt id')],
@@ -97,15 +101,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
         : ['Comment (not signed)', callerValue(decision.comment)],
     ),
     signedReceipt(decision),
-    buttonRow(
-      downloadButton(
-        'Download as JSON',
-        `${decision.id}.json`,
-        'application/json',
-        `${JSON.stringify(receiptFile(review, decision), null, 2)}\n`,
-      ),
-      button('Print', 'quiet', () => print()),
-    ),
+    proofOf(review.id),
     review.verify_qr !== undefined && printedCode(review.id, review.verify_qr),
     p(
       link(`/verify#${review.id}`, 'Check this receipt'),
@@ -115,6 +111,21 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
     ),
   )
 }
+
+/** Loaded later: the outcome comes first. */
+function proofOf(id: string): HTMLElement {
+  const place = div('log-state')
+  const show = async (): Promise<void> => {
+    const { decisionProof } = await import('./decision-proof.ts')
+    const { element, look } = decisionProof(id)
+    place.replaceWith(element)
+    whileVisible(element, LOOK_MS, look)()
+  }
+  show().catch(() => place.remove())
+  return place
+}
+
+const LOOK_MS = 2_000
 
 /** With a quorum, the receipt is for the approval that reached it: that person did not decide alone. */
 function closerOf({ status, quorum }: Review): string {
