@@ -127,16 +127,19 @@ it('is killed at any moment and still remembers every checkpoint that it cosigne
 }, 120_000)
 
 const JUDGE = process.env.WITNESS_JUDGE
-if (JUDGE === undefined) console.warn('WITNESS_JUDGE is not set: the judge in Go is skipped (.ci/run)')
+if (JUDGE === undefined) console.warn('WITNESS_JUDGE is not set: the log of Tessera is skipped (.ci/run)')
 
 it.skipIf(JUDGE === undefined)(
-  'is understood by a log of Go’s own packages',
+  'cosigns a log that Tessera keeps, at every size, and refuses a second history of it',
   async () => {
     const run = async (...args: string[]) => (await promisify(execFile)(JUDGE ?? '', args)).stdout
     const [secret = '', vkey = ''] = (await run()).split('\n')
-    const { start } = await useWitness({ vkey })
+    const { start, folder } = await useWitness({ vkey })
     const witness = await start()
-    expect(await run(witness.url, witness.vkey, secret)).toBe('1\n2\n3\n7\n8\n255\n256\n257\n700\n')
+    const published = await run(witness.url, witness.vkey, secret, join(folder, 'tessera'))
+    const [refusal = '', ...sizes] = published.trimEnd().split('\n').toReversed()
+    expect(sizes.toReversed()).toEqual(['1', '2', '3', '7', '8', '255', '256', '257', '700'])
+    expect(refusal).toContain('says that the consistency proof is bad: 422')
   },
   60_000,
 )

@@ -1,51 +1,24 @@
-// Offers the checkpoints of a log that Go's own packages made to a witness, and verifies each cosignature (C2SP tlog-cosignature).
-// Arguments: address and verifier key of the witness, and the log's signing key in the form of golang.org/x/mod/sumdb/note.
-// Without arguments it makes such a key, and prints it with its verifier key.
+// Keeps a log with Tessera that publishes what a witness cosigned and nothing else, and then a second history of it. Arguments: address
+// and verifier key of the witness, the log's signing key in the form of golang.org/x/mod/sumdb/note, and an empty folder. On stdout the
+// sizes that were published, and why the second history was not. Without arguments it makes such a key, and prints it with its
+// verifier key.
 package main
 
 import (
-	"bytes"
-	"crypto/ed25519"
+	"context"
 	"crypto/rand"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
+	"path/filepath"
+	"time"
 
+	"github.com/transparency-dev/formats/log"
+	cosignature "github.com/transparency-dev/formats/note"
+	"github.com/transparency-dev/tessera"
+	"github.com/transparency-dev/tessera/storage/posix"
 	"golang.org/x/mod/sumdb/note"
-	"golang.org/x/mod/sumdb/tlog"
 )
-
-type storage []tlog.Hash
-
-func (s storage) ReadHashes(at []int64) ([]tlog.Hash, error) {
-	hashes := make([]tlog.Hash, len(at))
-	for i, index := range at {
-		hashes[i] = s[index]
-	}
-	return hashes, nil
-}
-
-// Go's packages know no cosignatures.
-type cosigner struct {
-	name string
-	hash uint32
-	key  ed25519.PublicKey
-}
-
-func (c cosigner) Name() string    { return c.name }
-func (c cosigner) KeyHash() uint32 { return c.hash }
-func (c cosigner) Verify(text, sig []byte) bool {
-	if len(sig) != 72 {
-		return false
-	}
-	header := fmt.Sprintf("cosignature/v1\ntime %d\n", binary.BigEndian.Uint64(sig))
-	return ed25519.Verify(c.key, append([]byte(header), text...), sig[8:])
-}
 
 func must[T any](value T, err error) T {
 	if err != nil {
@@ -55,35 +28,52 @@ func must[T any](value T, err error) T {
 	return value
 }
 
+// grow makes the log in that folder as long as each of the sizes in turn, and shows each checkpoint that is published then.
+func grow(ctx context.Context, folder string, options *tessera.AppendOptions, sizes []int, published func([]byte)) tessera.LogReader {
+	driver := must(posix.New(ctx, posix.Config{Path: folder}))
+	appender, _, reader, err := tessera.NewAppender(ctx, driver, options)
+	must(reader, err)
+	awaiter := tessera.NewPublicationAwaiter(ctx, reader.ReadCheckpoint, 10*time.Millisecond)
+	have := 0
+	for _, size := range sizes {
+		var last tessera.IndexFuture
+		for ; have < size; have++ {
+			last = appender.Add(ctx, tessera.NewEntry(fmt.Appendf(nil, "%s %d", folder, have)))
+		}
+		_, checkpoint, err := awaiter.Await(ctx, last)
+		published(must(checkpoint, err))
+	}
+	return reader
+}
+
 func main() {
-	if len(os.Args) < 4 {
-		secret, public, err := note.GenerateKey(rand.Reader, "log.example.com/go")
+	if len(os.Args) < 5 {
+		secret, public, err := note.GenerateKey(rand.Reader, "log.example.com/tessera")
 		fmt.Printf("%s\n%s\n", must(secret, err), public)
 		return
 	}
-	parts := strings.SplitN(os.Args[2], "+", 3)
-	key := must(base64.StdEncoding.DecodeString(parts[2]))
-	witness := cosigner{parts[0], uint32(must(strconv.ParseUint(parts[1], 16, 32))), key[1:]}
+	url, vkey, folder := os.Args[1], os.Args[2], os.Args[4]
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
+	defer cancel()
 	signer := must(note.NewSigner(os.Args[3]))
-	var stored storage
-	var old int64
-	for _, size := range []int64{1, 2, 3, 7, 8, 255, 256, 257, 700} {
-		for n := old; n < size; n++ {
-			stored = append(stored, must(tlog.StoredHashes(n, []byte(strconv.FormatInt(n, 10)), stored))...)
-		}
-		body := bytes.NewBufferString(fmt.Sprintf("old %d\n", old))
-		if old > 0 {
-			for _, hash := range must(tlog.ProveTree(size, old, stored)) {
-				fmt.Fprintln(body, hash)
-			}
-		}
-		text := fmt.Sprintf("%s\n%d\n%s\n", signer.Name(), size, must(tlog.TreeHash(size, stored)))
-		signed := must(note.Sign(&note.Note{Text: text}, signer))
-		body.WriteString("\n" + string(signed))
-		answer := must(http.Post(os.Args[1]+"/add-checkpoint", "text/plain", body))
-		lines := must(io.ReadAll(answer.Body))
-		must(note.Open(append(signed, lines...), note.VerifierList(witness)))
-		fmt.Println(size)
-		old = size
+	witness := must(cosignature.NewVerifierForCosignatureV1(vkey))
+	policy := fmt.Sprintf("witness w %s %s\nquorum w\n", vkey, url)
+	group := must(tessera.NewWitnessGroupFromPolicy([]byte(policy)))
+	unwitnessed := func() *tessera.AppendOptions {
+		return tessera.NewAppendOptions().WithCheckpointSigner(signer).WithBatching(1024, 10*time.Millisecond).WithCheckpointInterval(100 * time.Millisecond)
 	}
+	witnessed := unwitnessed().WithWitnesses(group, nil)
+	grow(ctx, filepath.Join(folder, "log"), witnessed, []int{1, 2, 3, 7, 8, 255, 256, 257, 700}, func(checkpoint []byte) {
+		opened := must(note.Open(checkpoint, note.VerifierList(witness)))
+		var tree log.Checkpoint
+		must(tree.Unmarshal([]byte(opened.Text)))
+		fmt.Println(tree.Size)
+	})
+
+	var tree log.Checkpoint
+	forked := grow(ctx, filepath.Join(folder, "fork"), unwitnessed(), []int{701}, func(checkpoint []byte) {
+		must(tree.Unmarshal(checkpoint))
+	})
+	_, err := witnessed.CheckpointPublisher(forked, http.DefaultClient)(ctx, tree.Size, tree.Hash)
+	fmt.Printf("%q\n", fmt.Sprint(err))
 }
