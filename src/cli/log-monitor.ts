@@ -1,21 +1,27 @@
-import { open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../domain/parse-json.ts'
-import { sameBytes } from '../signing/base64.ts'
 import { readBundle } from '../signing/bundle.ts'
-import { hashOnNode } from '../signing/digest.ts'
-import { type OpenedCheckpoint, openCheckpoint, parseCheckpointText } from '../signing/log/checkpoint.ts'
-import { nodesOf, rangeHash } from '../signing/log/merkle.ts'
-import { NoteError, parseNote } from '../signing/log/note.ts'
+import type { OpenedCheckpoint } from '../signing/log/checkpoint.ts'
+import { NoteError } from '../signing/log/note.ts'
 import { quorumMet, type TrustPolicy } from '../signing/log/policy.ts'
-import { sliceHash, TILE_WIDTH, tilePath } from '../signing/log/tiles.ts'
 import { placeOf } from '../signing/verify-bundle.ts'
+import { keepEvidence, readState, type State, writeState } from './monitor-state.ts'
 import { readPolicy } from './policy-file.ts'
 import { readTexts } from './read-input.ts'
-import { syncFolder } from './sync-folder.ts'
-import { CliError, type CommandResult, EXIT, oneLine, readCount, usageError } from './terminal.ts'
+import {
+  fetchBytes,
+  findLogs,
+  followLog,
+  goesOn,
+  isAt,
+  type PlacedLog,
+  succeeds,
+  verifyCheckpoint,
+  type WatchedLog,
+} from './remote-log.ts'
+import { type CommandResult, oneLine, readCount, usageError } from './terminal.ts'
 
 export interface MonitorOptions {
   state: string
@@ -28,16 +34,9 @@ export interface MonitorOptions {
 
 /** What one check found. */
 interface Finding {
-  check: 'signature' | 'append_only' | 'witnesses' | 'age' | 'receipts' | 'mine'
+  check: 'signature' | 'append_only' | 'renewed' | 'witnesses' | 'age' | 'receipts' | 'mine'
   ok: boolean
   message: string
-}
-
-/** The log as this monitor has verified it: every leaf, under the root of the checkpoint. */
-interface Watched {
-  note: string
-  head: OpenedCheckpoint
-  leaves: Uint8Array[]
 }
 
 /**
@@ -54,30 +53,84 @@ export async function runMonitor(address: string, options: MonitorOptions): Prom
   const hours = readCount('--max-age', options.maxAge, 8_760)
   const policy = await readPolicy(options.policy)
   const before = await readState(options.state)
-  const url = logUrl(address)
-  const note = (await fetchBytes(`${url}/checkpoint`)).toString()
-  const head = await verified(note, policy)
-  if (typeof head === 'string') return resultOf([{ check: 'signature', ok: false, message: head }])
-  const findings: Finding[] = [
-    { check: 'signature', ok: true, message: `${head.origin} signed a log of ${head.size} entries` },
-  ]
-  const grown = await follow(url, { note, head }, before)
-  if (typeof grown === 'string') {
-    await keepEvidence(options.state, note)
-    return resultOf([...findings, { check: 'append_only', ok: false, message: grown }])
-  }
-  const since = before === undefined ? 'read whole, for the first time' : `grown from ${before.size} entries`
-  findings.push(
-    { check: 'append_only', ok: true, message: since },
-    witnessed(head, policy),
-    aged(head, hours),
-  )
-  const held = options.receipts === undefined ? undefined : await readReceipts(options.receipts, grown)
+  const watched = await watch(await findLogs(address, before), policy, options.state, before)
+  if (watched.log === undefined) return resultOf(watched.findings)
+  const { findings, log } = watched
+  const { head } = log
+  findings.push(witnessed(head, policy), aged(head, hours))
+  const held = options.receipts === undefined ? undefined : await readReceipts(options.receipts, log)
   if (held !== undefined) findings.push(held.finding)
   if (held !== undefined && options.mine !== undefined && options.audit !== undefined)
     findings.push(await findMine(options.mine, options.audit, held.decided))
-  await writeState(options.state, grown, before?.size ?? 0)
+  const known = before?.origin === head.origin ? before.size : 0
+  await writeState(options.state, { ...log, origin: head.origin }, known)
   return resultOf(findings, head)
+}
+
+/** What was found of a log, and the log unless a check failed. */
+interface Step {
+  findings: Finding[]
+  log?: WatchedLog
+}
+
+/** Verifies a log and, where it ended, those that go on for it. @returns the last one */
+async function watch(
+  logs: readonly PlacedLog[],
+  policy: TrustPolicy,
+  state: string,
+  before: State | undefined,
+): Promise<Step> {
+  const renewed: Finding[] = []
+  let step: Step = { findings: [] }
+  for (const [at, place] of logs.entries()) {
+    const [old, { log }] = [logs[at - 1], step]
+    step = await watchOne(place, policy, state, log === undefined ? before : undefined)
+    if (old === undefined || log === undefined) {
+      if (step.log === undefined) return step
+      continue
+    }
+    const finding = await renewal(old, log, place, step, policy)
+    renewed.push(finding)
+    if (!finding.ok) return { findings: renewed }
+  }
+  return { ...step, findings: [...step.findings, ...renewed] }
+}
+
+async function watchOne(
+  { url, last }: PlacedLog,
+  policy: TrustPolicy,
+  state: string,
+  before: State | undefined,
+): Promise<Step> {
+  const note = (await fetchBytes(`${url}/checkpoint`)).toString()
+  const head = await verifyCheckpoint(note, policy)
+  if (typeof head === 'string') return { findings: [{ check: 'signature', ok: false, message: head }] }
+  const signed = `${head.origin} signed a log of ${head.size} entries`
+  const signature: Finding = { check: 'signature', ok: true, message: signed }
+  const log = await followLog({ url, note, head }, before, last !== undefined)
+  if (typeof log === 'string') {
+    await keepEvidence(state, note)
+    return { findings: [signature, { check: 'append_only', ok: false, message: log }] }
+  }
+  const since = before === undefined ? 'read whole, for the first time' : `grown from ${before.size} entries`
+  return { findings: [signature, { check: 'append_only', ok: true, message: since }], log }
+}
+
+/** Checks that the next log goes on for one that ended. */
+async function renewal(
+  place: PlacedLog,
+  log: WatchedLog,
+  next: PlacedLog,
+  { findings, log: begun }: Step,
+  policy: TrustPolicy,
+): Promise<Finding> {
+  const note = place.last ?? ''
+  const last = await verifyCheckpoint(note, policy)
+  const bad = (message: string): Finding => ({ check: 'renewed', ok: false, message })
+  if (typeof last === 'string') return bad(`${log.head.origin} ended, and of its last checkpoint: ${last}`)
+  const wrong = findings.filter(({ ok }) => !ok).map(({ message }) => message)
+  if (begun === undefined) return bad([goesOn(last, next.origin ?? ''), ...wrong].join('; '))
+  return { check: 'renewed', ...succeeds(log, { ...last, note }, begun, place.follows === true) }
 }
 
 function resultOf(findings: readonly Finding[], head?: OpenedCheckpoint): CommandResult {
@@ -92,68 +145,6 @@ function resultOf(findings: readonly Finding[], head?: OpenedCheckpoint): Comman
       failure: { error: `log_${bad[0].check}`, message: bad.map(({ message }) => message).join(' ') },
     }),
   }
-}
-
-/** Verifies the checkpoint by the keys of the policy. @returns what is wrong, in words */
-async function verified(note: string, { logs, witnesses }: TrustPolicy): Promise<OpenedCheckpoint | string> {
-  try {
-    const { text, signatures } = parseNote(note)
-    const { origin } = parseCheckpointText(text)
-    const named = logs.filter(({ key }) => key.name === origin)
-    // A log whose key was rotated has several under its name.
-    const log = named.find(({ key }) => signatures.some(({ id }) => id === key.id)) ?? named[0]
-    if (log === undefined)
-      return `the checkpoint is of the log ${oneLine(origin)}, which the policy does not name; add its line "log <vkey>" only if its operator says why it has another name`
-    const keys = [...witnesses.values()].map(({ key }) => key)
-    return await openCheckpoint(note, log.key, keys)
-  } catch (error) {
-    if (error instanceof NoteError) return `the checkpoint cannot be trusted: ${error.message}`
-    throw error
-  }
-}
-
-/** Reads the new leaves, and recomputes the root over all. @returns what is wrong, in words */
-async function follow(
-  url: string,
-  { note, head }: Omit<Watched, 'leaves'>,
-  before: State | undefined,
-): Promise<Watched | string> {
-  const known = before?.leaves ?? []
-  if (before !== undefined && before.origin !== head.origin)
-    return `the log was ${before.origin} and is now ${head.origin}; ask its operator why, then begin another --state file`
-  if (head.size < known.length) {
-    const same = sameBytes(rootOf(known.slice(0, head.size)), head.root)
-    return same
-      ? `the log shows ${head.size} entries, and ${known.length} were seen before: something hides the newest`
-      : `${FORKED}: ${known.length} entries were seen before, and its ${head.size} are not their beginning`
-  }
-  const leaves = [...known, ...(await newLeaves(url, known.length, head.size))]
-  if (sameBytes(rootOf(leaves), head.root)) return { note, head, leaves }
-  return known.length === 0
-    ? 'the tiles do not have the root that the log signed'
-    : `${FORKED}: its ${head.size} entries do not begin with the ${known.length} that were seen before`
-}
-
-const FORKED = 'the log has forked, or was changed'
-
-async function newLeaves(url: string, from: number, to: number): Promise<Uint8Array[]> {
-  const leaves: Uint8Array[] = []
-  for (let index = Math.floor(from / TILE_WIDTH); index * TILE_WIDTH < to; index += 1) {
-    const start = index * TILE_WIDTH
-    const width = Math.min(TILE_WIDTH, to - start)
-    const bytes = await fetchBytes(`${url}/tile/${tilePath({ level: 0, index, width })}`)
-    if (bytes.length !== width * 32) throw unreachable(`${url} answered with a tile of another width`)
-    for (let at = Math.max(from, start); at < start + width; at += 1)
-      leaves.push(bytes.subarray((at - start) * 32, (at - start + 1) * 32))
-  }
-  return leaves
-}
-
-function rootOf(leaves: readonly Uint8Array[]): Uint8Array {
-  const nodes = nodesOf({ start: 0, end: leaves.length }).map(({ level, index }) =>
-    hashOnNode(sliceHash(leaves.slice(index * 2 ** level, (index + 1) * 2 ** level))),
-  )
-  return hashOnNode(rangeHash(nodes))
 }
 
 function witnessed({ cosignatures }: OpenedCheckpoint, policy: TrustPolicy): Finding {
@@ -186,7 +177,7 @@ interface Held {
 }
 
 /** Looks for the leaf of each bundle at its place in the log. */
-async function readReceipts(folder: string, { head, leaves }: Watched): Promise<Held> {
+async function readReceipts(folder: string, { head, leaves }: WatchedLog): Promise<Held> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     throw usageError(`--receipts: ${folder} cannot be read: ${error.code}.`)
   })
@@ -219,12 +210,14 @@ async function missing(
 ): Promise<string | undefined> {
   if (bundle.log === undefined) return 'it has no place in a log; get it again with ?log=logged'
   try {
-    const place = await placeOf(bundle, bundle.log)
-    if (place.origin !== origin) return `it is in the log ${oneLine(place.origin)}`
-    const leaf = leaves[place.index]
-    if (leaf === undefined)
-      return `its place ${place.index} is behind the checkpoint; run this again in a minute`
-    return sameBytes(leaf, place.leaf) ? undefined : `place ${place.index} of the log holds something else`
+    const { leaf: wanted, index, ...place } = await placeOf(bundle, bundle.log)
+    // Of a log that ended: the entries of the first one stand one place later in those that go on for it.
+    const again = [index, index + 1].some((at) => isAt(leaves, at, wanted))
+    if (place.origin !== origin)
+      return again ? undefined : `it is in the log ${oneLine(place.origin)}, and not in this one`
+    if (index >= leaves.length)
+      return `its place ${index} is behind the checkpoint; run this again in a minute`
+    return isAt(leaves, index, wanted) ? undefined : `place ${index} of the log holds something else`
   } catch (error) {
     if (error instanceof NoteError) return error.message
     throw error
@@ -268,120 +261,4 @@ async function findMine(mine: string, path: string, decided: ReadonlySet<string>
         ? `each of ${new Set(ours).size} decisions of ${oneLine(mine)} in ${path} has its receipt`
         : `no receipt is held for ${unproven.length} decisions of ${oneLine(mine)}: ${unproven.map(oneLine).join(', ')}; if that was not you, run: countersign user reset <email>`,
   }
-}
-
-/** What an earlier run saw. */
-interface State {
-  origin: string
-  size: number
-  leaves: Uint8Array[]
-}
-
-const stateSchema = z.strictObject({ format: z.literal('countersign.monitor/v1'), checkpoint: z.string() })
-
-/** @returns undefined before the first run */
-async function readState(path: string): Promise<State | undefined> {
-  const text = await unlessMissing(readFile(path, 'utf8'))
-  if (text === undefined) return undefined
-  try {
-    const { checkpoint } = stateSchema.parse(parseJson(text))
-    const { origin, size } = parseCheckpointText(parseNote(checkpoint).text)
-    const bytes = await readFile(leavesOf(path))
-    // More were written by a run that ended before it could say so.
-    if (bytes.length < size * 32) throw new Error('leaves are missing')
-    const leaves = Array.from({ length: size }, (_, at) => bytes.subarray(at * 32, at * 32 + 32))
-    return { origin, size, leaves }
-  } catch (error) {
-    const why = error instanceof Error ? oneLine(error.message) : ''
-    throw usageError(
-      `${path} and ${leavesOf(path)} are no whole state of a monitor (${why}); put them back, or name a new --state file.`,
-    )
-  }
-}
-
-function leavesOf(path: string): string {
-  return `${path}.leaves`
-}
-
-/** First the leaves, then the checkpoint that counts them, by a rename: a run that dies between leaves the old state. */
-async function writeState(path: string, { note, leaves }: Watched, known: number): Promise<void> {
-  const file = await open(leavesOf(path), known === 0 ? 'w' : 'r+')
-  try {
-    const added = Buffer.concat(leaves.slice(known))
-    await file.write(added, 0, added.length, known * 32)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  const aside = await open(`${path}.new`, 'w')
-  try {
-    await aside.writeFile(`${JSON.stringify({ format: 'countersign.monitor/v1', checkpoint: note })}\n`)
-    await aside.sync()
-  } finally {
-    await aside.close()
-  }
-  await rename(`${path}.new`, path)
-  await syncFolder(dirname(path))
-}
-
-/** Keeps a checkpoint that contradicts the state: with the one in there it is proof, since the log signed both. */
-async function keepEvidence(path: string, note: string): Promise<void> {
-  await writeFile(`${path}.fork`, note)
-}
-
-async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
-  return reading.catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-}
-
-/** The prefix of a log's addresses; of a service without a path, that of its log. */
-function logUrl(address: string): string {
-  if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
-    throw usageError(`${oneLine(address)} is no address; name a service, or the prefix of a log: https://…`)
-  const { origin, pathname } = new URL(address)
-  const path = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
-  return `${origin}${path || '/log'}`
-}
-
-const TIMEOUT_MS = 10_000
-const TRIES = 10
-
-/** Fetches what a log serves; everything is verified later, so it may come over http. @throws CliError, exit code 2 */
-async function fetchBytes(url: string): Promise<Buffer> {
-  for (let tries = 1; ; tries += 1) {
-    const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
-      (error: Error) => {
-        throw unreachable(
-          `${url} cannot be fetched: ${error.cause instanceof Error ? error.cause.message : error.message}`,
-        )
-      },
-    )
-    if (response.status === 200) return bytesOf(response, url)
-    if (response.status !== 429 || tries === TRIES) throw unreachable(`${url} answered ${response.status}`)
-    await delay(1000 * Math.min(60, Number(response.headers.get('retry-after')) || 1))
-  }
-}
-
-/** More than any checkpoint or tile has. */
-const MAX_BYTES = 262_144
-
-async function bytesOf({ body }: Response, url: string): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.length
-    if (size > MAX_BYTES) throw unreachable(`${url} answered with more than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-function unreachable(sentence: string): CliError {
-  return new CliError(
-    'log_unreachable',
-    `${oneLine(sentence)}; try again, or ask the operator of the log.`,
-    EXIT.usage,
-  )
 }

@@ -1,7 +1,9 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { leavesOf } from '../../src/cli/monitor-state.ts'
+import { FORKED } from '../../src/cli/remote-log.ts'
 import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { sha256Hex } from '../../src/signing/digest.ts'
@@ -23,10 +25,24 @@ import { cli, useDataDir } from '../support/cli.ts'
 import { closeServer, listenLocally } from '../support/local-server.ts'
 import { type SmallLog, smallLog } from '../support/small-log.ts'
 
+/** A log that goes on for another, whose last checkpoint is said to be `last`. */
+interface Next {
+  log: SmallLog
+  size: number
+  last: string
+}
+
 /** A server that shows whatever log and size it is told to, cosigned at a time or not at all. */
 async function useLog(first: SmallLog) {
   const { folder } = await useDataDir()
-  const shown = { log: first, size: 0, cosignedAt: 0, away: false, asked: [] as string[] }
+  const shown = {
+    log: first,
+    size: 0,
+    cosignedAt: 0,
+    away: false,
+    asked: [] as string[],
+    next: undefined as Next | undefined,
+  }
   const seed = new Uint8Array(32).fill(9)
   const witness = await noteKey('witness.example.com', COSIGNATURE, publicKeyOf(seed))
   const cosigned = (note: string, time: number) => {
@@ -34,12 +50,16 @@ async function useLog(first: SmallLog) {
     return note + signatureLine({ ...witness, bytes })
   }
   const server = createServer((request, response) => {
-    const { log, size, cosignedAt, away } = shown
+    const { cosignedAt, away, next } = shown
     const path = (request.url ?? '').replace('/log/', '')
-    shown.asked.push(path)
-    const tile = parseTilePath(path.replace('tile/', ''))
+    if (!path.startsWith('/')) shown.asked.push(path)
+    const { log, size } = path.startsWith('2/') && next !== undefined ? next : shown
+    const tile = parseTilePath(path.replace(/^(2\/)?tile\//, ''))
     if (away) response.writeHead(503).end()
-    else if (path === 'checkpoint') {
+    else if (path === '/.well-known/countersign-log' && next !== undefined) {
+      const former = [{ origin: shown.log.origin, url: `${url}/log`, checkpoint: next.last }]
+      response.end(JSON.stringify({ origin: next.log.origin, url: `${url}/log/2`, former }))
+    } else if (/^(2\/)?checkpoint$/.test(path)) {
       const note = log.checkpoint(size)
       response.end(cosignedAt === 0 ? note : cosigned(note, cosignedAt))
     } else if (tile?.level === 0) {
@@ -81,7 +101,7 @@ it('follows a log that only grows, and says of every other what it did', async (
   shown.log = await smallLog(log.origin, 300)
   for (const size of [650, 700, 800]) {
     shown.size = size
-    expect(await monitor()).toEqual([1, 'append_only', expect.stringMatching(/^the log has forked/)])
+    expect(await monitor()).toEqual([1, 'append_only', expect.stringContaining(FORKED)])
     expect(await readFile(`${state}.fork`, 'utf8')).toBe(shown.log.checkpoint(size))
   }
   expect(await readFile(state, 'utf8')).toBe(seen)
@@ -107,7 +127,7 @@ it('follows a log that only grows, and says of every other what it did', async (
   shown.cosignedAt = Math.floor(Date.now() / 1000) - 3 * 3600
   expect(await monitor()).toEqual([0])
   expect(await monitor('--max-age', '2')).toEqual([1, 'age', 'last cosigned 180 min ago, more than 2 h'])
-  await rm(`${state}.leaves`)
+  await rm(leavesOf(state, log.origin))
   expect(await monitor()).toEqual([
     2,
     'usage',
@@ -160,6 +180,15 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
     )
   }
   await rm(join(receipts, 'b.json'))
+  // The log ended; another one goes on for it, and has the same record one place later.
+  for (const [at, found] of [
+    [8, [0]],
+    [9, [1, 'receipts', expect.stringMatching(/it is in the log log.example.com\/r, and not in this one/)]],
+  ] as const) {
+    const renewed = await useLog(await smallLog(`${origin}/log/2`, undefined, new Map([[at, entry]])))
+    renewed.shown.size = 20
+    expect(await renewed.monitor('--receipts', receipts)).toEqual(found)
+  }
   // A service that signed a decision, proved it to one, and showed the others a log without it.
   const hidden = await useLog(await smallLog(origin))
   hidden.shown.size = 20
@@ -176,4 +205,63 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
     'receipts',
     expect.stringMatching(/its place 25 is behind the checkpoint; run this again/),
   ])
+}, 60_000)
+
+it('follows a log to the one that goes on for it, unless that is not so', async () => {
+  const log = await smallLog('log.example.com/m')
+  const { folder, state, shown, trust, monitor } = await useLog(log)
+  /** The entries of the old log again, as far as they differ not, behind a checkpoint. */
+  const nextOf = (last: string, until = 25, of = log.origin) =>
+    smallLog(
+      `${of}/log/2`,
+      undefined,
+      new Map([
+        [0, Buffer.from(last)],
+        ...Array.from({ length: until }, (_, at) => [at + 1, Buffer.from(`entry ${at}`)] as const),
+      ]),
+    )
+  const last = log.checkpoint(30)
+  const good = await nextOf(last)
+  await trust('none', `log ${good.vkey}\n`)
+  shown.size = 30
+  expect(await monitor()).toEqual([0])
+  const seen = await readFile(state, 'utf8')
+  // Its store was put back to 25 entries.
+  shown.size = 25
+  const how = `${log.origin} ended with 30 entries and goes on as ${good.origin}; `
+  const forked = (await smallLog(log.origin, 3)).checkpoint(30)
+  const other = await smallLog('log.example.com/n')
+  for (const [next, message] of [
+    [
+      { log: await nextOf(log.checkpoint(29)), size: 40, last },
+      `${how}the first entry there is not its last`,
+    ],
+    [{ log: await nextOf(last, 24), size: 40, last }, `${how}its entry 24 is another one there`],
+    [
+      { log: await nextOf(log.checkpoint(29)), size: 40, last: log.checkpoint(29) },
+      `${how.replace('30', '29')}30 were seen before`,
+    ],
+    [{ log: await nextOf(forked), size: 40, last: forked }, `${how}${FORKED}`],
+    [
+      { log: good, size: 40, last: last.replace('30', '31') },
+      `${log.origin} ended, and of its last checkpoint: the checkpoint cannot be trusted`,
+    ],
+    [
+      { log: good, size: 40, last: other.checkpoint(30) },
+      `${log.origin} ended, and of its last checkpoint: the checkpoint is of the log ${other.origin}`,
+    ],
+    [{ log: other, size: 40, last }, `; the checkpoint is of the log ${other.origin}`],
+  ] as const) {
+    shown.next = next
+    expect(await monitor()).toEqual([1, 'renewed', expect.stringContaining(message)])
+  }
+  expect(await readFile(state, 'utf8')).toBe(seen)
+  for (const size of [20, 40, 50]) {
+    shown.next = { log: good, size, last }
+    expect(await monitor()).toEqual([0])
+  }
+  expect(shown.asked).toEqual(['2/checkpoint', '2/tile/0/000.p/50'])
+  expect((await readdir(folder)).sort()).toEqual(
+    ['state.json', 'state.json.2.leaves', 'state.json.leaves', 'trust.policy'].sort(),
+  )
 }, 60_000)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Document } from 'mongodb'
 import { expect } from 'vitest'
 import { createSequencer } from '../../src/flow/audit/log.ts'
 import { createRelay, NO_LOOPS } from '../../src/flow/relay/relay.ts'
@@ -53,4 +54,21 @@ export function rootOf(entries: readonly Uint8Array[]): string {
     return sha256(Buffer.of(1), mth(from, from + k), mth(from + k, to))
   }
   return entries.length === 0 ? hex(sha256()) : hex(mth(0, entries.length))
+}
+
+const KEPT = ['log_head', 'log_tiles', 'log_witnesses', 'audit_log']
+
+/** Copies what a backup has of the log. @returns a function that puts it back, without a word of that */
+export async function copyLog({ composition }: TestService) {
+  const { db } = composition.connection
+  const copies = await Promise.all(
+    KEPT.map(async (name) => (await db?.collection(name).find().toArray()) ?? []),
+  )
+  return async () => {
+    for (const [at, name] of KEPT.entries()) {
+      await db?.collection(name).deleteMany({})
+      const documents: Document[] = copies[at] ?? []
+      if (documents.length > 0) await db?.collection(name).insertMany(documents)
+    }
+  }
 }

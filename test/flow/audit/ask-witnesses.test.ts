@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import Database from 'libsql'
-import type { Document } from 'mongodb'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { composeWitnesses } from '../../../src/compose/compose-witnesses.ts'
 import { startWitnessRounds } from '../../../src/flow/audit/ask-witnesses.ts'
@@ -20,6 +19,7 @@ import { startProcess } from '../../deploy/child.ts'
 import { startCli, useDataDir } from '../../support/cli.ts'
 import { enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { ask, callWithKey, decideByPasskey, setUpOwner } from '../../support/live.ts'
+import { copyLog } from '../../support/logs.ts'
 import { freePort, startService, type TestService } from '../../support/service.ts'
 
 /** An installation: a service, and a witness that its operator runs for the other one. */
@@ -85,23 +85,6 @@ const SPEC_VKEY = 'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYc
 /** Another cosigner; the key of the specification's log, as that of a witness. */
 const SPEC_WITNESS = 'example.com/foo+7c264079+BOkyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k'
 
-const KEPT = ['log_head', 'log_tiles', 'log_witnesses', 'audit_log']
-
-/** Copies what a backup has of the log. @returns a function that puts it back, without a word of that */
-async function backUp({ composition }: TestService) {
-  const { db } = composition.connection
-  const copies = await Promise.all(
-    KEPT.map(async (name) => (await db?.collection(name).find().toArray()) ?? []),
-  )
-  return async () => {
-    for (const [at, name] of KEPT.entries()) {
-      await db?.collection(name).deleteMany({})
-      const documents: Document[] = copies[at] ?? []
-      if (documents.length > 0) await db?.collection(name).insertMany(documents)
-    }
-  }
-}
-
 /** What a service and its witness go through: a lost answer, and a store that is put back, grown in another way and not. */
 async function goThrough({ service, deps, rounds, grow, shown, warned }: Witnessed): Promise<void> {
   // After a day without events.
@@ -112,7 +95,7 @@ async function goThrough({ service, deps, rounds, grow, shown, warned }: Witness
 
   const before = await shown()
   // The answer was lost: the service asks by the size it knows, and the witness says which one it has.
-  const restore = await backUp(service)
+  const restore = await copyLog(service)
   const set = deps.logs.setWitness
   deps.logs.setWitness = () => Promise.reject(new Error('dies'))
   for (let times = 0; times < 3; times += 1) await grow()

@@ -1,10 +1,15 @@
+import { copyFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { createSequencer, renewLog } from '../../../src/flow/audit/log.ts'
 import { proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { hashOnNode } from '../../../src/signing/digest.ts'
 import { inclusionHolds, leafHash } from '../../../src/signing/log/merkle.ts'
-import { described, hex, logNews, rootOf, tileOf, unbundle } from '../../support/logs.ts'
+import { entryNumber } from '../../support/audit-entries.ts'
+import { cli, useDataDir } from '../../support/cli.ts'
+import { copyLog, described, hex, logNews, rootOf, tileOf, unbundle } from '../../support/logs.ts'
 import { restoreStore } from '../../support/restored.ts'
 import { useService } from '../../support/service.ts'
 
@@ -64,4 +69,69 @@ it('signs nothing more once the store was restored, and goes on under another na
     '/log/1/tile/0/000.p/1',
   ])
     expect((await fetch(`${own.url}${path}`)).status, path).toBe(404)
+})
+
+it('is followed by a monitor, which checks where it goes on; not without a word from its operator', async () => {
+  const own = await useService()
+  const { deps } = own.composition
+  const { folder } = await useDataDir()
+  const [state, policy] = [join(folder, 'log.json'), join(folder, 'trust.policy')]
+  const trust: string[] = []
+  const monitor = async (address = own.url, file = state) => {
+    await writeFile(policy, `${trust.map((vkey) => `log ${vkey}\n`).join('')}quorum none\n`)
+    const run = await cli(['log', 'monitor', address, '--state', file, '--policy', policy, '--json'])
+    if (run.code === 2) return [2, run.error().message]
+    const { checks, origin } = run.json()
+    const told = checks.filter(({ ok, check }: Record<string, unknown>) => !ok || check === 'renewed')
+    return [
+      run.code,
+      origin,
+      ...told.flatMap(({ check, message }: Record<string, string>) => [check, message]),
+    ]
+  }
+  let number = 0
+  const growTo = async (size: number) => {
+    for (let last = await logNews(own); ; last = await logNews(own)) {
+      if (last.size >= size) return last
+      const entries = Array.from({ length: size - last.size }, () => entryNumber(++number))
+      await createAppender(deps)(entries)
+    }
+  }
+  const first = await growTo(20)
+  trust.push((await described(own)).vkey)
+  expect(await monitor()).toEqual([0, first.origin])
+  const putBack = await copyLog(own)
+  const longer = await growTo(40)
+  await putBack()
+  await restoreStore(deps)
+  expect(await monitor()).toEqual([2, expect.stringMatching(/\/log\/checkpoint answered 503/)])
+
+  // Somebody else holds a longer checkpoint than this monitor, and than the store.
+  expect(longer.size).toBeGreaterThan(first.size)
+  await renewLog(deps, CLI, longer.note)
+  const second = await logNews(own)
+  const ended = `${first.origin} ended with ${longer.size} entries and goes on as ${second.origin}`
+  const unnamed = [
+    1,
+    undefined,
+    'renewed',
+    expect.stringContaining(
+      `${ended}; the checkpoint is of the log ${second.origin}, which the policy does not name`,
+    ),
+  ]
+  expect(await monitor()).toEqual(unnamed)
+  expect(await monitor(`${own.url}/log`)).toEqual(unnamed)
+  trust.push((await described(own)).vkey)
+  const again = `${ended}; ${first.size} of the ${first.size} entries that were seen are in it again`
+  for (const address of [own.url, `${own.url}/log`]) {
+    const file = `${state}.${address.length}`
+    await copyFile(state, file)
+    await copyFile(`${state}.leaves`, `${file}.leaves`)
+    expect(await monitor(address, file)).toEqual([0, second.origin, 'renewed', again])
+    await growTo(60 + address.length)
+    expect(await monitor(address, file)).toEqual([0, second.origin])
+  }
+  // One that begins at the old log reads both.
+  expect(await monitor(`${own.url}/log`, `${state}.new`)).toEqual([0, second.origin, 'renewed', again])
+  expect(await monitor(own.url, `${state}.newer`)).toEqual([0, second.origin])
 })
