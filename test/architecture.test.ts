@@ -86,7 +86,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^dashboard\/verify\//,
-    may: /^(dashboard\/|webauthn-page\/kit\/|src\/domain\/(text|identifier|parse-json|read-paste)\.ts|src\/signing\/(base64|bundle|canonical|jwks|receipt-checks|unsigned-fields|verify-bundle|verify-web|votes)\.ts)/,
+    may: /^(dashboard\/|webauthn-page\/kit\/|src\/domain\/(text|identifier|parse-json|read-paste)\.ts|src\/signing\/(base64|bundle|canonical|jwks|log\/policy|receipt-checks|unsigned-fields|verify-bundle|verify-web|votes)\.ts)/,
     types: /^src\//,
   },
   {

@@ -7,11 +7,12 @@ import {
   type BundleCheck,
   type BundleVerdict,
   sha256Hex,
+  type Trust,
   verifyBundle,
 } from '../../src/signing/verify-bundle.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
-import type { CheckLine } from './verdict.ts'
+import { type CheckLine, hasPolicy } from './verdict.ts'
 
 /** Checks whether JSON is meant to be a bundle, of whatever version. */
 export function isBundle(json: object): boolean {
@@ -25,9 +26,9 @@ export function isBundle(json: object): boolean {
 export async function checkBundle(
   text: string,
   keys: readonly VerificationKey[],
-  { now, expected }: Pick<VerifyOptions, 'now' | 'expected'>,
+  { now, expected, policy }: Pick<VerifyOptions, 'now' | 'expected'> & Pick<Trust, 'policy'>,
 ): Promise<Report & { bundle: BundleVerdict }> {
-  const bundle = await verifyBundle(text, { keys }, { allowSandbox: true, now })
+  const bundle = await verifyBundle(text, { keys, policy }, { allowSandbox: true, now })
   const read = readBundle(text)
   const answer = typeof read === 'string' ? {} : await answerWith(read, read.votes ?? [], read.context)
   return { ...(await checkReceipts(splitVotes(answer), keys, { now, expected })), bundle }
@@ -82,23 +83,24 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]
     'It holds, by strict rules. The service does not have the passkey’s key.',
   ],
   votes: ['Votes', 'There are as many approvals, by different people, as the statement requires.'],
-  inclusion: [
-    'In the log',
-    'The receipt is in the tree that the proof names. Whether the log and its witnesses signed that tree, the command line tells: countersign verify --policy.',
-  ],
+  inclusion: ['In the log', 'The receipt is in the tree that the proof names.'],
+  checkpoint: ['Signed by the log', 'The log that your policy trusts signed that tree.'],
+  witnesses: ['Witnesses', 'As many witnesses as your policy asks for signed that tree, too.'],
 }
 
 /** The checks that a bundle adds to those of its receipts, each with its result. */
-export function bundleLines({ checks, message = '' }: BundleVerdict): Omit<CheckLine, 'check'>[] {
-  return checks.flatMap(({ check, outcome }) => {
+export function bundleLines(bundle: BundleVerdict): Omit<CheckLine, 'check'>[] {
+  const { checks, log, message = '' } = bundle
+  const lines = checks.flatMap(({ check, outcome }): Omit<CheckLine, 'check'>[] => {
     const [name, passed] = WORDS[check] ?? []
     if (name === undefined || passed === undefined) return []
-    return [
-      {
-        name,
-        state: outcome === 'failed' ? 'failed' : 'passed',
-        sentence: outcome === 'failed' ? message : passed,
-      },
-    ]
+    return [{ name, state: outcome, sentence: outcome === 'passed' ? passed : message }]
   })
+  return log === undefined || hasPolicy(bundle) ? lines : [...lines, UNTRUSTED]
 }
+
+const UNTRUSTED = {
+  name: 'Signed by the log and witnesses',
+  state: 'unmade',
+  sentence: 'Without a trust policy nothing tells whose log this is. Add one under “Use a trust policy”.',
+} as const

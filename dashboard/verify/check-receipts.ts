@@ -28,6 +28,8 @@ export interface Report {
   erasedAt?: string
   /** The verdict on the whole bundle, if it was one. */
   bundle?: BundleVerdict
+  /** Why a receipt alone cannot meet the reader's policy. */
+  unmet?: string
 }
 
 /**

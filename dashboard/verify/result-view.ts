@@ -38,7 +38,7 @@ import {
   type Said,
   whoActed,
 } from './check-receipts.ts'
-import { type CheckLine, checkLines, type NameOf, type Verdict, verdictOf } from './verdict.ts'
+import { CHECK_STATES, type CheckLine, checkLines, type NameOf, type Verdict, verdictOf } from './verdict.ts'
 
 /** The context in which a result is shown. */
 export interface ResultSource {
@@ -99,10 +99,11 @@ const LABELS: Record<Exclude<Verdict['kind'], 'invalid'>, string> = {
   rejected: 'Valid receipt of a rejection',
   sandbox: 'Dry-run · Sandbox · No person decided',
   unproven: 'Content not proven',
+  unmet: 'Policy not met',
 }
 
 function verdictView(
-  { kind: look, heading, by, at, sentence, cautions }: Verdict,
+  { kind: look, heading, by, at, sentence, cautions, unchecked }: Verdict,
   source: ResultSource,
 ): HTMLElement {
   const when = at === undefined ? [] : [' on ', moment(new Date(at).toISOString())]
@@ -116,7 +117,7 @@ function verdictView(
     ...cautions.map((caution) => notice('warning', caution)),
     note(
       source.name !== undefined && el('span', {}, 'From the file ', callerText(source.name), '. '),
-      `Checked in this browser, against ${keys}.`,
+      `Checked in this browser, against ${keys}. ${unchecked ?? ''}`,
     ),
     buttonRow(
       button('Check another', 'quiet', source.another),
@@ -313,14 +314,6 @@ function headline(vote: Examination, nameOf: NameOf): (HTMLElement | string)[] {
   ]
 }
 
-const STATES: Record<CheckLine['state'], string> = {
-  passed: 'Passed',
-  failed: 'Failed',
-  absent: 'Nothing to check',
-  unmade: 'Not made',
-  'dry-run': 'Dry-run',
-}
-
 /** The order of the states: those that speak against the receipt come first. */
 const FIRST: readonly CheckLine['state'][] = ['failed', 'dry-run', 'passed']
 
@@ -359,7 +352,7 @@ function checkView({ state, name, sentence }: Omit<CheckLine, 'check'>): HTMLEle
   return el(
     'li',
     { class: `check-line ${state}` },
-    el('span', { class: 'check-state' }, STATES[state]),
+    el('span', { class: 'check-state' }, CHECK_STATES[state]),
     ' ',
     el('div', {}, el('strong', {}, name), ' ', el('span', { class: 'check-words' }, sentence)),
   )

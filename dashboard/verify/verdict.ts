@@ -2,13 +2,14 @@ import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptRefusal } from '../../src/signing/receipt-error.ts'
+import type { BundleVerdict } from '../../src/signing/verify-bundle.ts'
 import type { Examination } from '../../src/signing/verify-web.ts'
 import { cautionsAbout } from '../../src/signing/votes.ts'
 import { type Report, WEAK_HASH, whoActed } from './check-receipts.ts'
 
 /** The verdict, shown first on the page. */
 export interface Verdict {
-  kind: 'approved' | 'rejected' | 'sandbox' | 'unproven' | 'invalid'
+  kind: 'approved' | 'rejected' | 'sandbox' | 'unproven' | 'unmet' | 'invalid'
   heading: string
   /** Who decided what or, for a dry-run, that no person did; shown before `at`. */
   by?: string
@@ -17,6 +18,8 @@ export interface Verdict {
   sentence: string
   /** Warnings about a receipt that is nevertheless valid. */
   cautions: string[]
+  /** What was not checked, since the reader gave nothing to check it with. */
+  unchecked?: string
 }
 
 /** Returns the name of the person behind a reference, if the reader may know it. */
@@ -58,10 +61,14 @@ export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
         'A person decided this request, but nothing proves that it was about the action and details next to the receipt. Do not act on them.',
     }
   }
+  const unmet = report.bundle?.verdict === 'unmet' ? report.bundle.message : report.unmet
+  if (unmet !== undefined)
+    return { kind: 'unmet', heading: 'Good, but your policy is not met', ...decided, sentence: unmet }
   return {
     kind: decision,
     heading: heldHeading(report, payload, nameOf),
     ...decided,
+    ...(report.bundle?.log !== undefined && !hasPolicy(report.bundle) && { unchecked: NO_POLICY }),
     sentence: `${decision === 'approved' && report.votes.length > 1 ? ALL_APPROVED : SENTENCES[decision]}${proofWords(report)}`,
   }
 }
@@ -76,9 +83,27 @@ const ALL_APPROVED = 'Every vote is genuine: these people approved this request.
 /** Says what a bundle proves beyond the signature of the service. */
 function proofWords({ bundle }: Report): string {
   if (bundle === undefined) return ''
-  return bundle.votes.every(({ proof }) => proof === 'passkey')
+  const signed = bundle.votes.every(({ proof }) => proof === 'passkey')
     ? ' Each approver’s own passkey signed exactly this.'
     : ' That a person was there rests on the service alone, as it checked their code by itself.'
+  return `${signed}${logWords(bundle)}`
+}
+
+/** Checks whether the log was held to a policy of the reader. */
+export function hasPolicy({ checks }: BundleVerdict): boolean {
+  return checks.some(({ check }) => check === 'checkpoint')
+}
+
+const NO_POLICY = 'The signatures of the log and its witnesses were not checked: there is no trust policy.'
+
+function logWords({ checks, log }: BundleVerdict): string {
+  if (!checks.some(({ check, outcome }) => check === 'checkpoint' && outcome === 'passed')) return ''
+  const names = (log?.witnesses ?? []).map(({ name, time }) => `${visibleString(name)}${timeWords(time)}`)
+  return ` The log of your policy has it${names.length === 0 ? '' : `, witnessed by ${names.join(' and ')}`}.`
+}
+
+function timeWords(seconds?: number): string {
+  return seconds === undefined ? '' : ` at ${new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')}`
 }
 
 const NOT_VALID = 'Not valid'
@@ -158,9 +183,18 @@ const NO_TEXT =
 /** One line of the list of checks. */
 export interface CheckLine {
   check: ReceiptCheck
-  state: 'passed' | 'failed' | 'absent' | 'unmade' | 'dry-run'
+  state: 'passed' | 'failed' | 'unmet' | 'absent' | 'unmade' | 'dry-run'
   name: string
   sentence: string
+}
+
+export const CHECK_STATES: Record<CheckLine['state'], string> = {
+  passed: 'Passed',
+  failed: 'Failed',
+  unmet: 'Not met',
+  absent: 'Nothing to check',
+  unmade: 'Not made',
+  'dry-run': 'Dry-run',
 }
 
 /** For each check: its name, its meaning when it passed, and its meaning when there was nothing to check. */

@@ -1,27 +1,27 @@
 import { isId } from '../../src/domain/identifier.ts'
-import { parseUnambiguous } from '../../src/domain/parse-json.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { JwksError } from '../../src/signing/jwks.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
+import type { TrustPolicy } from '../../src/signing/log/policy.ts'
 import type { ExpectedPayload } from '../../src/signing/receipt-checks.ts'
 import { examineJwks } from '../../src/signing/verify-web.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { proofShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure, silence } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
-import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
-import { announce, div, el, folded, hint, lede } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import { announce, div, el, folded, lede } from '../../webauthn-page/kit/dom/element.ts'
+import { type Field, field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkBundle, isBundle } from './check-bundle.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
-import { type DroppedContent, dropZone } from './drop-zone.ts'
 import { readSubject, type Subject } from './read-subject.ts'
 import { noneView, resultView } from './result-view.ts'
 import { type NameOf, nameless } from './verdict.ts'
+import { type DroppedContent, dropZone, keyPin, policyPin } from './verify-forms.ts'
 
 /**
  * `/verify`: anyone may check a receipt here, in their own browser. `/verify#req_…` checks that request at once; a browser
@@ -79,7 +79,7 @@ class Bench {
   readonly #draft: Draft
   /** The names that a signed-in reader knows; undefined when signed out. */
   readonly #nameOf: NameOf | undefined
-  #pinned: VerificationKey[] | undefined
+  #trust: PinnedTrust = {}
   #last: DroppedContent | undefined
   #turn = 0
 
@@ -99,7 +99,7 @@ class Bench {
       this.#result,
       this.#card,
     )
-    this.#card.append(this.#entry, this.#slot.element, this.#keys())
+    this.#card.append(this.#entry, this.#slot.element, ...this.#trustForms())
   }
 
   /**
@@ -138,11 +138,12 @@ class Bench {
     return entry
   }
 
-  #keys(): HTMLElement {
-    return keyPin(async (keys) => {
-      this.#pinned = keys
+  #trustForms(): HTMLElement[] {
+    const trust = async (changed: Partial<PinnedTrust>): Promise<void> => {
+      this.#trust = { ...this.#trust, ...changed }
       if (this.#last !== undefined) await this.#check(this.#last, { focus: false })
-    })
+    }
+    return [keyPin((keys) => trust({ keys })), policyPin((policy) => trust({ policy }))]
   }
 
   async #check(dropped: DroppedContent, { focus = true } = {}): Promise<void> {
@@ -151,10 +152,10 @@ class Bench {
     this.#slot.clear()
     this.#text.setError()
     announce('Checking')
-    const pinned = this.#pinned
+    const trust = this.#trust
     const whole = this.#nameOf === undefined ? undefined : bundleOf
     const subject = readSubject(dropped.text, location.origin)
-    const outcome = await verifySubject(subject, pinned, whole).finally(() => {
+    const outcome = await verifySubject(subject, trust, whole).finally(() => {
       this.#checking.remove()
       this.#card.hidden = false
     })
@@ -172,7 +173,7 @@ class Bench {
     if (dropped !== this.#last) this.#entry.open = false
     this.#last = dropped
     this.#draft.text = dropped.text
-    this.#show(outcome, dropped.name, pinned !== undefined, focus)
+    this.#show(outcome, dropped.name, trust.keys !== undefined, focus)
   }
 
   #another(): void {
@@ -215,52 +216,14 @@ class Bench {
   }
 }
 
-/**
- * The form for a key set that the visitor saved earlier: from then on no keys are fetched, so the service can no longer
- * choose the keys that check it. `changed` gets the keys, or undefined when they are put away.
- */
-function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>): HTMLElement {
-  const jwks = field({
-    label: 'Key set (jwks.json)',
-    name: 'jwks',
-    multiline: true,
-    hint: 'The JSON from /.well-known/jwks.json of the service, saved when you trusted it.',
-    attributes: { rows: 4, autocomplete: 'off' },
-  })
-  const slot = noticeSlot()
-  const forget = async (): Promise<void> => {
-    jwks.input.value = ''
-    slot.show('info', 'The keys that this service publishes are used again.')
-    jwks.input.focus()
-    await changed(undefined)
-  }
-  const use = async (): Promise<void> => {
-    slot.clear()
-    try {
-      const keys = await examineJwks(parseUnambiguous(jwks.input.value))
-      const count = keys.length === 1 ? 'This one key is' : `These ${keys.length} keys are`
-      slot.show(
-        'success',
-        `${count} used from now on. Receipts are checked without any call. `,
-        button('Clear', 'quiet', forget),
-      )
-      await changed(keys)
-    } catch (error) {
-      if (!(error instanceof JwksError)) throw error
-      wrong(jwks, `This key set cannot be used: ${visibleString(error.message)}.`)
-    }
-  }
-  return folded(
-    'Use a saved key set',
-    div(
-      'exact-body',
-      hint(
-        'Otherwise the keys come from this service itself. With your own key set you need not trust the service or be online.',
-      ),
-      form({}, use, jwks.row, submitButton('Use this key set', 'plain'), slot.element),
-    ),
-  )
+/** What the visitor trusts, instead of what the service says. */
+interface PinnedTrust {
+  keys?: readonly VerificationKey[] | undefined
+  policy?: TrustPolicy | undefined
 }
+
+const NO_BUNDLE =
+  'The receipt is genuine, but nothing here says that the log has it. Ask for the file countersign.receipt.json, which also has its place in the log.'
 
 /** The outcome of a check. */
 export type Outcome =
@@ -272,24 +235,24 @@ export type Outcome =
 
 /**
  * Checks the visitor's input. Only an id is ever sent to the service; a receipt is checked with the published keys, or
- * without any call if `pinned` keys are given. `whole` returns the bundle of a request, if the reader may see it.
+ * without any call if `trust` has keys. `whole` returns the bundle of a request, if the reader may see it.
  */
 export async function verifySubject(
   subject: Subject,
-  pinned: readonly VerificationKey[] | undefined,
+  trust: PinnedTrust,
   whole: typeof bundleOf = async () => undefined,
 ): Promise<Outcome> {
   if (subject.kind === 'problem') return subject
   // Browsers offer their cryptography only to pages of a secure context.
   if (!isSecureContext) return { kind: 'problem', sentence: 'This only works over https (or on localhost).' }
   try {
-    if (subject.kind === 'receipt') return await checked(subject.json, pinned, undefined, subject.text)
+    if (subject.kind === 'receipt') return await checked(subject.json, trust, undefined, subject.text)
     const answer = await askService(subject.id)
     if (answer.kind === 'none') return answer
     const { caution, erased_at, ...receipt } = answer.json
     const text = await whole(receipt)
     const expected = { [subject.of === 'request' ? 'rid' : 'did']: subject.id }
-    const outcome = await checked(text ? Object(JSON.parse(text)) : receipt, pinned, expected, text)
+    const outcome = await checked(text ? Object(JSON.parse(text)) : receipt, trust, expected, text)
     return withAnswered(outcome, caution, erased_at)
   } catch (error) {
     if (error instanceof RequestFailure) return { kind: 'problem', sentence: error.message }
@@ -314,16 +277,17 @@ function withAnswered(outcome: Outcome, caution: unknown, erasedAt: unknown): Ou
 
 async function checked(
   json: object,
-  pinned: readonly VerificationKey[] | undefined,
+  { keys: pinned, policy }: PinnedTrust,
   expected?: ExpectedPayload,
   text = '',
 ): Promise<Outcome> {
   const keys = pinned ?? (await fetchKeys())
   const now = new Date()
   const report = isBundle(json)
-    ? await checkBundle(text, keys, { now, expected })
+    ? await checkBundle(text, keys, { now, expected, policy })
     : await checkReceipts(splitVotes(json), keys, { now, expected })
-  return { kind: 'report', report, keys }
+  const unmet = policy === undefined || report.bundle !== undefined ? {} : { unmet: NO_BUNDLE }
+  return { kind: 'report', report: { ...report, ...unmet }, keys }
 }
 
 const TIMEOUT_MS = 20_000

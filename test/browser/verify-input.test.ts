@@ -5,6 +5,7 @@ import type { Page, Request } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { toJwks } from '../../src/signing/jwks.ts'
 import { describeInBrowser } from '../support/browser.ts'
+import { makeBundle } from '../support/bundles.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 import { bringAnother, checksIn, openVerify, paste, shownVerdict } from '../support/verify-scenes.ts'
 import { answerWith, live, sandbox, vote } from '../verify-page/receipts.ts'
@@ -222,6 +223,50 @@ describeInBrowser('giving a receipt to the public page', () => {
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.locator('.verdict.approved').waitFor()
     expect(calls.map((request) => new URL(request.url()).pathname)).toEqual(['/.well-known/jwks.json'])
+  })
+
+  it('holds a bundle to a policy of one’s own, and calls it good but not enough where less is there', async () => {
+    const { page } = await open()
+    const [made, more] = [await makeBundle({ witnesses: 1 }), await makeBundle({ witnesses: 2 })]
+    await paste(page, made.text)
+    const alone = await shownVerdict(page)
+    expect([alone.kind, await checksIn(page, 'unmade')]).toEqual([
+      'approved',
+      ['Signed by the log and witnesses'],
+    ])
+    expect(alone.text).toContain('not checked: there is no trust policy')
+
+    await page.getByText('Use a trust policy', { exact: true }).click()
+    const policy = page.getByLabel('Trust policy (trust.policy)')
+    const use = page.getByRole('button', { name: 'Use this policy' })
+    await policy.fill('log x')
+    await use.click()
+    await page.getByText('This cannot be used: line 1 of the policy: ').waitFor()
+    const file = join(tmpdir(), `trust-${process.pid}.policy`)
+    await writeFile(file, more.policy)
+    const choosing = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Choose trust.policy' }).click()
+    await (await choosing).setFiles(file)
+    await page.getByText('1 log and 2 witnesses are trusted from now on.').waitFor()
+    const unmet = page.locator('.verdict.unmet')
+    expect(await unmet.innerText()).toContain('Good, but your policy is not met')
+    expect(await unmet.innerText()).toContain('Fewer witnesses')
+    expect(await checksIn(page, 'unmet')).toEqual(['Witnesses'])
+
+    await policy.fill(made.policy)
+    await use.click()
+    await page.locator('.verdict.approved').waitFor()
+    expect(await page.locator('.verdict').innerText()).toMatch(
+      /The log of your policy has it, witnessed by witness-1\.example\.org at \d{4}-[\dT:-]+Z\./,
+    )
+    expect(await checksIn(page, 'passed')).toEqual(expect.arrayContaining(['Signed by the log', 'Witnesses']))
+    await paste(page, RECEIPT)
+    expect(await shownVerdict(page)).toMatchObject({
+      kind: 'unmet',
+      text: expect.stringContaining('countersign.receipt.json'),
+    })
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.locator('.verdict.approved').waitFor()
   })
 
   it('checks nothing while the keys of the service cannot be had, or cannot be trusted', async () => {

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { toJwks } from '../../src/signing/jwks.ts'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { makeBundle } from '../support/bundles.ts'
 import { LOOKS } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 import { openVerify, paste, shownVerdict } from '../support/verify-scenes.ts'
@@ -53,6 +54,15 @@ const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
       signature: ana.signature,
       public_key_id: ana.public_key_id,
     }),
+  'policy not met': async (page) => {
+    const [made, more] = [await makeBundle({ witnesses: 1 }), await makeBundle({ witnesses: 2 })]
+    await paste(page, made.text)
+    await shownVerdict(page)
+    await page.getByText('Use a trust policy', { exact: true }).click()
+    await page.getByLabel('Trust policy (trust.policy)').fill(more.policy)
+    await page.getByRole('button', { name: 'Use this policy' }).click()
+    await page.locator('.verdict.unmet').waitFor()
+  },
   unknown: async (page) => {
     const json = { valid: false, error: 'x', message: 'There is no such request; check the id.' }
     await page.route('**/api/v1/approvals/**', (route) => route.fulfill({ status: 404, json }))
