@@ -12,7 +12,7 @@ import { proveRecord } from '../../../src/flow/audit/read-log.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { openCheckpoint, parseProof } from '../../../src/signing/log/checkpoint.ts'
-import { parseNote, parseVkey } from '../../../src/signing/log/note.ts'
+import { formatVkey, LOG_SIGNATURE, noteKey, parseNote, parseVkey } from '../../../src/signing/log/note.ts'
 import { parsePolicy } from '../../../src/signing/log/policy.ts'
 import { verifyBundle } from '../../../src/signing/verify-bundle.ts'
 import { startProcess } from '../../deploy/child.ts'
@@ -148,11 +148,10 @@ async function startLitewitness() {
     vkey,
     url: `http://${listen}`,
     /** What `witnessctl add-log` and `add-key` do; that program imports a module that cannot be had everywhere. */
-    add: (log: string) => {
-      const [origin = ''] = log.split('+')
+    add: (origin: string, log: string) => {
       const db = new Database(join(cwd, 'litewitness.db'))
       const empty = createHash('sha256').digest('base64')
-      db.prepare('INSERT INTO log VALUES (?, 0, ?)').run(origin, empty)
+      db.prepare('INSERT OR IGNORE INTO log VALUES (?, 0, ?)').run(origin, empty)
       db.prepare('INSERT INTO key VALUES (?, ?)').run(origin, log)
       db.close()
     },
@@ -202,8 +201,17 @@ describe('the checkpoints of the log', () => {
       const one = await withWitness(installation, lite)
       await one.grow()
       await one.rounds.run()
-      expect(one.warned().join()).toMatch(/it does not know the log; give its operator the vkey/)
-      lite.add(installation.vkey)
+      const log = await parseVkey(installation.vkey)
+      const { publicKey } = await parseVkey(SPEC_VKEY)
+      lite.add(log.name, formatVkey(await noteKey(log.name, LOG_SIGNATURE, publicKey)))
+      const later = startWitnessRounds(one.deps)
+      later.stop()
+      await later.run()
+      for (const status of [404, 403])
+        expect(one.warned().join()).toMatch(
+          `http_${status}: it does not know the log, or not by its key; give`,
+        )
+      lite.add(log.name, installation.vkey)
 
       const setting = await setUpOwner(installation.first, 'c@example.com')
       const id = await ask(setting)
