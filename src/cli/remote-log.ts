@@ -125,12 +125,21 @@ async function newLeaves(url: string, from: number, to: number): Promise<Uint8Ar
   for (let index = Math.floor(from / TILE_WIDTH); index * TILE_WIDTH < to; index += 1) {
     const start = index * TILE_WIDTH
     const width = Math.min(TILE_WIDTH, to - start)
-    const bytes = await fetchBytes(`${url}/tile/${tilePath({ level: 0, index, width })}`)
-    if (bytes.length !== width * 32) throw unreachable(`${url} answered with a tile of another width`)
+    const bytes = await fetchTile(url, index, width)
     for (let at = Math.max(from, start); at < start + width; at += 1)
       leaves.push(bytes.subarray((at - start) * 32, (at - start + 1) * 32))
   }
   return leaves
+}
+
+/** Returns the first hashes of a tile of level 0. A log that has a tile whole may have deleted its parts (C2SP tlog-tiles). */
+async function fetchTile(url: string, index: number, width: number): Promise<Buffer> {
+  const fetched = (asked: number) =>
+    fetchBytes(`${url}/tile/${tilePath({ level: 0, index, width: asked })}`, asked < TILE_WIDTH)
+  const part = await fetched(width)
+  const bytes = part.length === 0 ? (await fetched(TILE_WIDTH)).subarray(0, width * 32) : part
+  if (bytes.length !== width * 32) throw unreachable(`${url} answered with a tile of another width`)
+  return bytes
 }
 
 function rootOf(leaves: readonly Uint8Array[]): Uint8Array {

@@ -38,6 +38,8 @@ async function useLog(first: SmallLog) {
   const shown = {
     log: first,
     size: 0,
+    /** So long is the log in truth, and it keeps whole tiles only. */
+    whole: 0,
     cosignedAt: 0,
     away: false,
     asked: [] as string[],
@@ -62,9 +64,11 @@ async function useLog(first: SmallLog) {
     } else if (/^(2\/)?checkpoint$/.test(path)) {
       const note = log.checkpoint(size)
       response.end(cosignedAt === 0 ? note : cosigned(note, cosignedAt))
-    } else if (tile?.level === 0) {
+    } else if (tile?.level === 0 && (shown.whole === 0 || tile.width === 256)) {
       const start = tile.index * 256
-      response.end(Buffer.concat(log.leafHashes(size).slice(start, start + tile.width)))
+      response.end(
+        Buffer.concat(log.leafHashes(Math.max(size, shown.whole)).slice(start, start + tile.width)),
+      )
     } else response.writeHead(404).end()
   })
   const url = await listenLocally(server)
@@ -92,8 +96,10 @@ it('follows a log that only grows, and says of every other what it did', async (
   shown.size = 700
   const former = await noteKey(log.origin, LOG_SIGNATURE, publicKeyOf(new Uint8Array(32).fill(8)))
   await trust('none', `log ${formatVkey(former)}\n`)
+  shown.whole = 768
   expect(await monitor()).toEqual([0])
-  expect(shown.asked).toEqual(['checkpoint', 'tile/0/002.p/188'])
+  expect(shown.asked).toEqual(['checkpoint', 'tile/0/002.p/188', 'tile/0/002'])
+  shown.whole = 0
 
   const seen = await readFile(state, 'utf8')
   shown.size = 650

@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { sha256Hex } from '../../src/signing/digest.ts'
 import { openCheckpoint, parseCheckpointText } from '../../src/signing/log/checkpoint.ts'
 import { parseNote, parseVkey } from '../../src/signing/log/note.ts'
 import { cli, startCli, useDataDir } from '../support/cli.ts'
+import { closeServer, listenLocally } from '../support/local-server.ts'
 import { size as times } from '../support/size.ts'
 import { type SmallLog, smallLog } from '../support/small-log.ts'
 
@@ -140,6 +142,21 @@ it.skipIf(JUDGE === undefined)(
     const [refusal = '', ...sizes] = published.trimEnd().split('\n').toReversed()
     expect(sizes.toReversed()).toEqual(['1', '2', '3', '7', '8', '255', '256', '257', '700'])
     expect(refusal).toContain('says that the consistency proof is bad: 422')
+
+    const files = createServer((request, response) => {
+      const path = join(folder, 'tessera', request.url ?? '')
+      readFile(path).then(
+        (bytes) => response.end(bytes),
+        () => response.writeHead(404).end(),
+      )
+    })
+    onTestFinished(() => closeServer(files))
+    const trust = join(folder, 'trust.policy')
+    await writeFile(trust, `log ${vkey}\nwitness w ${witness.vkey}\nquorum w\n`)
+    const state = join(folder, 'state.json')
+    const address = `${await listenLocally(files)}/log`
+    const monitor = await cli(['log', 'monitor', address, '--policy', trust, '--state', state, '--json'])
+    expect(monitor.json()).toMatchObject({ ok: true, size: 700 })
   },
   60_000,
 )
