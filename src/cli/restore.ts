@@ -1,10 +1,11 @@
-import { readFile } from 'node:fs/promises'
 import { findRunningStore } from 'embedded-mongo'
 import { inspectHold, inspectLog, HELD_LISTED as LISTED } from '../compose/inspect-store.ts'
+import { given } from '../domain/given.ts'
+import { parseJson } from '../domain/parse-json.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { SetAside } from '../domain/restore.ts'
-import { renewLog } from '../flow/audit/log.ts'
 import type { LogState } from '../flow/audit/read-log.ts'
+import { renewLog } from '../flow/audit/renew-log.ts'
 import {
   type Confirmed,
   confirmRequests,
@@ -13,10 +14,11 @@ import {
   liftHold,
   withdrawHeld,
 } from '../flow/restore/restored-store.ts'
-import { type Checkpoint, parseCheckpointText } from '../signing/log/checkpoint.ts'
-import { parseNote } from '../signing/log/note.ts'
+import { parseProof } from '../signing/log/checkpoint.ts'
+import { NoteError, parseVkey } from '../signing/log/note.ts'
 import { drawCopyMark } from './copy-mark.ts'
-import { CliError, type CommandResult, table, usageError } from './terminal.ts'
+import { readInput } from './read-input.ts'
+import { CliError, type CommandResult, oneLine, table, usageError } from './terminal.ts'
 import { loadForStore, withService } from './with-service.ts'
 
 const NOTHING = 'Nothing is held: this store was not restored from a copy, or its hold was lifted.'
@@ -166,19 +168,25 @@ function describe({ origin, size, behind, signed_at, rolled_back }: LogState): s
   ].join('\n')
 }
 
+export interface RenewOptions {
+  after?: string
+  vkey?: string
+}
+
 /**
  * `countersign log renew`: goes on under a new name after a restore, with the last known checkpoint as the first entry. The file is
  * one that a witness, a monitor or a bundle has; without it, the one in the store counts.
+ * @throws CliError `log_not_rolled_back`, `usage`
  */
-export async function runRenewLog(options: { after?: string }): Promise<CommandResult> {
-  const follows = options.after === undefined ? undefined : await readCheckpoint(options.after)
+export async function runRenewLog({ after, vkey }: RenewOptions): Promise<CommandResult> {
+  if (vkey !== undefined && after === undefined)
+    throw usageError('--vkey is the key of the checkpoint of --after; name that file, too.')
+  const text = after === undefined ? undefined : await readInput(after)
+  const key = vkey === undefined ? undefined : await readable('--vkey', () => parseVkey(vkey))
   return withService(async (deps) => {
-    const before = await deps.logs.current()
-    if (follows !== undefined && follows.origin !== before?.origin)
-      throw usageError(
-        `The checkpoint is of the log ${follows.origin}, not of ${before?.origin ?? 'any log here'}.`,
-      )
-    const next = await renewLog(deps, { kind: 'cli' }, follows?.note)
+    const next = await readable(after ?? '', async () =>
+      renewLog(deps, CLI, text === undefined ? undefined : { note: noteIn(text), ...given({ key }) }),
+    )
     if (next === undefined)
       throw new CliError('log_not_rolled_back', 'The log was not rolled back, so it goes on under its name.')
     return {
@@ -188,12 +196,19 @@ export async function runRenewLog(options: { after?: string }): Promise<CommandR
   })
 }
 
-async function readCheckpoint(path: string): Promise<Checkpoint & { note: string }> {
+/** Finds the checkpoint in what a monitor or a bundle has. @throws NoteError */
+function noteIn(text: string): string {
+  const { checkpoint, log } = Object(parseJson(text))
+  const { proof } = Object(log)
+  if (typeof proof === 'string') return parseProof(proof).checkpoint
+  return typeof checkpoint === 'string' ? checkpoint : text
+}
+
+async function readable<T>(what: string, read: () => Promise<T>): Promise<T> {
   try {
-    const note = await readFile(path, 'utf8')
-    return { note, ...parseCheckpointText(parseNote(note).text) }
+    return await read()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw usageError(`${path} holds no checkpoint: ${reason}`)
+    if (error instanceof NoteError) throw usageError(oneLine(`${what} cannot be used: ${error.message}.`))
+    throw error
   }
 }

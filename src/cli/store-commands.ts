@@ -5,7 +5,7 @@ import { saveMemory } from './archive/save-memory.ts'
 import type { BackupOptions } from './backup.ts'
 import { answers, examples, JSON_OPTION } from './command.ts'
 import type { MonitorOptions } from './log-monitor.ts'
-import type { ConfirmOptions } from './restore.ts'
+import type { ConfirmOptions, RenewOptions } from './restore.ts'
 import type { WitnessOptions } from './witness.ts'
 
 /** Each command loads only the modules it needs, to start quickly. */
@@ -50,11 +50,12 @@ function addLogCommands(log: Command): void {
   answers(log.command('status').description('how much of the audit trail is in the log'), async () =>
     (await load.restore()).runLogStatus(),
   )
-  answers<{ after?: string }>(
+  answers<RenewOptions>(
     log
       .command('renew')
       .description('after a restore: go on under a new name, from the last checkpoint that anybody has')
-      .option('--after <file>', 'that checkpoint (default: the one in the store)'),
+      .option('--after <file>', 'that checkpoint, - for stdin (default: the one in the store)')
+      .option('--vkey <key>', 'the key that signed it, if it was made after the backup'),
     async (options) => (await load.restore()).runRenewLog(options),
   )
 }

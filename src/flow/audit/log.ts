@@ -1,4 +1,4 @@
-import { type AuditActor, type AuditRecord, drawEntry } from '../../domain/audit.ts'
+import { type AuditEntry, type AuditRecord, drawEntry } from '../../domain/audit.ts'
 import { coalesce } from '../../ports/coalesce.ts'
 import { warnSeldom } from '../../ports/warn-seldom.ts'
 import { subjectOf } from '../../signing/audit-chain.ts'
@@ -36,7 +36,7 @@ export interface Sequencer {
   stop(): void
 }
 
-type LogDeps = Pick<
+export type LogDeps = Pick<
   FlowDeps,
   'logs' | 'trail' | 'keys' | 'clock' | 'log' | 'restores' | 'audit' | 'random' | 'settings'
 >
@@ -171,17 +171,28 @@ async function isStopped(deps: LogDeps, head: LogHead): Promise<boolean> {
   return true
 }
 
-/** Stops a log, and records that. Its entry comes first, under an id that follows from the log's: repeated, it is one entry. */
+/** Stops a log, and records that: the entry comes first. */
 export async function stopLog(deps: LogDeps, head: LogHead): Promise<void> {
   const { origin, size } = head
   const at = deps.clock.now()
-  const actor = { kind: 'service' } as const
-  const detail = { size }
-  const entry = drawEntry(deps, { type: 'log.rollback_detected', at, actor, subject: origin, detail })
-  const eid = `evt_${sha256Hex(`log.rollback_detected ${origin}`).slice(0, 26)}`
-  await deps.audit.append({ ...entry, eid })
+  await recordOnce(deps, {
+    type: 'log.rollback_detected',
+    at,
+    actor: { kind: 'service' },
+    subject: origin,
+    size,
+  })
   await deps.logs.stop(head, at)
   deps.log.error({ origin, size }, 'log_rolled_back: the log signs nothing more; run: countersign doctor')
+}
+
+/** Records something that happens once to a log, under an id that follows from that: repeated after a crash, it is one entry. */
+export async function recordOnce(
+  deps: LogDeps,
+  { size, ...what }: Pick<AuditEntry, 'type' | 'at' | 'actor' | 'subject'> & { size: number },
+): Promise<void> {
+  const eid = `evt_${sha256Hex(`${what.type} ${what.subject}`).slice(0, 26)}`
+  await deps.audit.append({ ...drawEntry(deps, { ...what, detail: { size } }), eid })
 }
 
 /** Begins the first log of a store, once. Its name stays: checkpoints are compared by it. */
@@ -190,35 +201,4 @@ export async function ensureLog(deps: LogDeps): Promise<void> {
   const drawn = Buffer.from(deps.random.bytes(4)).toString('hex')
   const origin = `${new URL(deps.settings.baseUrl).host}/countersign/${drawn}`
   await deps.logs.begin({ number: 1, origin, restores: deps.restores.times().length, size: 0 })
-}
-
-/**
- * Begins the log that goes on for one that was rolled back. Its first entry is the last checkpoint that anybody is known to hold, so
- * that all see where the history was cut.
- * @param follows that checkpoint; by default the one in the store
- * @returns undefined when the log was not rolled back
- */
-export async function renewLog(
-  deps: LogDeps,
-  actor: AuditActor,
-  follows?: string,
-): Promise<LogHead | undefined> {
-  const head = await deps.logs.current()
-  if (head === undefined || !isRolledBack(deps, head)) return undefined
-  const number = head.number + 1
-  const first = head.origin.replace(/\/log\/[0-9]+$/, '')
-  const next = {
-    number,
-    origin: `${first}/log/${number}`,
-    restores: deps.restores.times().length,
-    follows:
-      follows ?? head.note ?? checkpointText({ origin: head.origin, size: 0, root: rootOf(EMPTY_EDGE) }),
-    size: 0,
-  }
-  const detail = { size: head.size }
-  await deps.audit.append(
-    drawEntry(deps, { type: 'log.renewed', at: deps.clock.now(), actor, subject: next.origin, detail }),
-  )
-  await deps.logs.begin(next)
-  return next
 }

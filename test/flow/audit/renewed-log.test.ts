@@ -1,17 +1,21 @@
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, inject, it } from 'vitest'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
-import { createSequencer, renewLog } from '../../../src/flow/audit/log.ts'
+import { createSequencer } from '../../../src/flow/audit/log.ts'
 import { proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
+import { renewLog } from '../../../src/flow/audit/renew-log.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { hashOnNode } from '../../../src/signing/digest.ts'
+import { parseCheckpointText } from '../../../src/signing/log/checkpoint.ts'
 import { inclusionHolds, leafHash } from '../../../src/signing/log/merkle.ts'
+import { parseNote } from '../../../src/signing/log/note.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { cli, useDataDir } from '../../support/cli.ts'
 import { copyLog, described, hex, logNews, rootOf, tileOf, unbundle } from '../../support/logs.ts'
 import { restoreStore } from '../../support/restored.ts'
-import { useService } from '../../support/service.ts'
+import { databaseUri, TEST_SECRETS, useService } from '../../support/service.ts'
+import { smallLog } from '../../support/small-log.ts'
 
 const CLI = { kind: 'cli' } as const
 
@@ -108,7 +112,7 @@ it('is followed by a monitor, which checks where it goes on; not without a word 
 
   // Somebody else holds a longer checkpoint than this monitor, and than the store.
   expect(longer.size).toBeGreaterThan(first.size)
-  await renewLog(deps, CLI, longer.note)
+  await renewLog(deps, CLI, { note: longer.note })
   const second = await logNews(own)
   const ended = `${first.origin} ended with ${longer.size} entries and goes on as ${second.origin}`
   const unnamed = [
@@ -134,4 +138,107 @@ it('is followed by a monitor, which checks where it goes on; not without a word 
   // One that begins at the old log reads both.
   expect(await monitor(`${own.url}/log`, `${state}.new`)).toEqual([0, second.origin, 'renewed', again])
   expect(await monitor(own.url, `${state}.newer`)).toEqual([0, second.origin])
+})
+
+it('stands whatever write is the last of a renewal, and whoever does not know of it', async () => {
+  const own = await useService()
+  const { deps } = own.composition
+  let news = 0
+  const happens = () => createAppender(deps)([entryNumber(++news)])
+  /** Lets a process die once so many writes are done. */
+  const dyingAfter = (writes: number) => {
+    let done = 0
+    const dies = <Call extends unknown[], T>(write: (...call: Call) => Promise<T>) => {
+      return async (...call: Call): Promise<T> => {
+        if (done >= writes) throw new Error('killed')
+        done += 1
+        return write(...call)
+      }
+    }
+    const { stop, begin } = deps.logs
+    const audit = { append: dies(deps.audit.append) }
+    return { ...deps, audit, logs: { ...deps.logs, stop: dies(stop), begin: dies(begin) } }
+  }
+  for (let writes = 0; writes < 4; writes += 1) {
+    await happens()
+    const { origin, size } = await logNews(own)
+    const times = [...deps.restores.times()]
+    const unaware = { ...deps, restores: { ...deps.restores, times: () => times } }
+    const number = (await deps.logs.current())?.number ?? 0
+    await restoreStore(deps)
+    await expect(renewLog(dyingAfter(writes), CLI)).rejects.toThrow('killed')
+    expect(await renewLog(deps, CLI)).toMatchObject({ number: number + 1 })
+    await happens()
+    await createSequencer(unaware).run()
+    const after = await logNews(own)
+    expect([after.origin, await deps.logs.current()]).toMatchObject([
+      expect.stringMatching(new RegExp(`/log/${number + 1}$`)),
+      { number: number + 1 },
+    ])
+    expect(await deps.logs.find(number)).toMatchObject({ size, rolled_back_at: expect.any(Date) })
+    for (const [type, subject] of [
+      ['log.rollback_detected', origin],
+      ['log.renewed', after.origin],
+    ] as const)
+      expect(await deps.trail.list({ type, subject, limit: 9 })).toHaveLength(1)
+  }
+
+  // One that does not know of the restore signs until the very moment at which the log is stopped.
+  const late = await logNews(own)
+  const times = [...deps.restores.times()]
+  const unaware = { ...deps, restores: { ...deps.restores, times: () => times } }
+  const stop: typeof deps.logs.stop = async (...call) => {
+    await happens()
+    await createSequencer(unaware).run()
+    return deps.logs.stop(...call)
+  }
+  await restoreStore(deps)
+  const { follows = '' } = (await renewLog({ ...deps, logs: { ...deps.logs, stop } }, CLI)) ?? {}
+  expect(parseCheckpointText(parseNote(follows).text).size).toBeGreaterThan(late.size)
+})
+
+it('begins with the checkpoint that the operator names, if the log signed it and the store has no later one', async () => {
+  const own = await useService()
+  const { connection, deps } = own.composition
+  const uri = databaseUri(inject('storeUri'), connection.name)
+  const env = { ...TEST_SECRETS, BASE_URL: own.url, MONGODB_URI: uri }
+  const { folder } = await useDataDir()
+  const renew = async (text: string, ...more: string[]) => {
+    const command = ['log', 'renew', '--after', '-', '--json', ...more]
+    const { code, json, error } = await cli(command, { env, stdin: text })
+    return code === 0 ? [0, json().origin] : [code, error().error, error().message]
+  }
+  await createAppender(deps)([entryNumber(1)])
+  const early = await logNews(own)
+  await createAppender(deps)([entryNumber(2)])
+  const { note, origin, size } = await logNews(own)
+  expect(await renew(note)).toEqual([1, 'log_not_rolled_back', expect.any(String)])
+  await restoreStore(deps)
+  const later = await smallLog(`${origin}/log/4`)
+  const other = await smallLog('log.example.com/n')
+  const line = `— witness.example.org ${Buffer.alloc(1000).toString('base64')}\n`
+  for (const [text, message, ...more] of [
+    [note.replace(`\n${size}\n`, `\n${size + 9}\n`), /signature of .* does not hold/],
+    [note.replace(/^— .*$/m, line.trim()), /no key of this store signed .* give it with --vkey/],
+    [other.checkpoint(9), /is of the log log.example.com\/n, and not of/],
+    [early.note, /the store has a later checkpoint, of \d+ entries, and this one has \d+/],
+    [note + line.repeat(60), /the checkpoint has more than 65535 bytes; leave signatures/],
+    ['nothing', /the note has no text or no signatures/],
+    [later.checkpoint(9), /no key of this store signed/],
+    [later.checkpoint(9), /no key of this store signed/, '--vkey', other.vkey],
+    [note, /--vkey cannot be used/, '--vkey', 'x'],
+  ] as const)
+    expect(await renew(text, ...more)).toEqual([2, 'usage', expect.stringMatching(message)])
+  expect((await deps.logs.current())?.number).toBe(1)
+  const missing = await cli(['log', 'renew', '--after', join(folder, 'none'), '--json'], { env })
+  expect([missing.code, missing.error().error]).toEqual([2, 'usage'])
+  // As the monitor keeps it.
+  expect(await renew(JSON.stringify({ format: 'countersign.monitor/v1', checkpoint: note }))).toEqual([
+    0,
+    `${origin}/log/2`,
+  ])
+  await restoreStore(deps)
+  // The store is older than the renewals that others know of: their numbers are taken.
+  expect(await renew(later.checkpoint(9), '--vkey', later.vkey)).toEqual([0, `${origin}/log/5`])
+  expect((await logNews(own)).origin).toBe(`${origin}/log/5`)
 })
