@@ -62,16 +62,13 @@ function parsed(text: string): unknown {
   }
 }
 
-/** For each check that the receipt alone does not have: its name, and its meaning when it passed. */
-const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]>> = {
+/** For each check that the receipt alone does not have: its name, its meaning when it passed, and when there was nothing to check. */
+const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string, absent?: string]>> = {
   shape: [
     'A bundle',
     'It is a bundle of this format, byte for byte, with nothing in it that no check reads.',
   ],
-  challenge: [
-    'Signed statement',
-    'A passkey signed this very statement (intent). Nothing in the file proves that it is the approver’s.',
-  ],
+  challenge: ['Signed statement', 'A passkey signed this very statement (intent).'],
   origin: [
     'Page',
     'The passkey was used on a page of the service that the statement names, and in no frame.',
@@ -84,6 +81,11 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]
   ],
   votes: ['Votes', 'There are as many approvals, by different people, as the statement requires.'],
   inclusion: ['In the log', 'The receipt is in the tree that the proof names.'],
+  enrolment: [
+    'Whose passkey',
+    'In that tree, the person who decided registered this passkey, and before.',
+    'Nothing in the file proves that the passkey is the approver’s; the service says so.',
+  ],
   checkpoint: ['Signed by the log', 'The log that your policy trusts signed that tree.'],
   witnesses: ['Witnesses', 'As many witnesses as your policy asks for signed that tree, too.'],
 }
@@ -92,9 +94,9 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string]
 export function bundleLines(bundle: BundleVerdict): Omit<CheckLine, 'check'>[] {
   const { checks, log, message = '' } = bundle
   const lines = checks.flatMap(({ check, outcome }): Omit<CheckLine, 'check'>[] => {
-    const [name, passed] = WORDS[check] ?? []
-    if (name === undefined || passed === undefined) return []
-    return [{ name, state: outcome, sentence: outcome === 'passed' ? passed : message }]
+    const [name, passed, absent = ''] = WORDS[check] ?? ['', '']
+    const sentence = { passed, absent, failed: message, unmet: message }[outcome]
+    return name === '' ? [] : [{ name, state: outcome, sentence }]
   })
   return log === undefined || hasPolicy(bundle) ? lines : [...lines, UNTRUSTED]
 }

@@ -83,8 +83,9 @@ const ALL_APPROVED = 'Every vote is genuine: these people approved this request.
 /** Says what a bundle proves beyond the signature of the service. */
 function proofWords({ bundle }: Report): string {
   if (bundle === undefined) return ''
+  const whose = ['enrolment', 'checkpoint'].every((one) => hasPassed(bundle, one))
   const signed = bundle.votes.every(({ proof }) => proof === 'passkey')
-    ? ' Each approver’s own passkey signed exactly this.'
+    ? ` ${whose ? 'Each approver’s own' : 'For each approver, a'} passkey signed exactly this.`
     : ' That a person was there rests on the service alone, as it checked their code by itself.'
   return `${signed}${logWords(bundle)}`
 }
@@ -96,8 +97,13 @@ export function hasPolicy({ checks }: BundleVerdict): boolean {
 
 const NO_POLICY = 'The signatures of the log and its witnesses were not checked: there is no trust policy.'
 
-function logWords({ checks, log }: BundleVerdict): string {
-  if (!checks.some(({ check, outcome }) => check === 'checkpoint' && outcome === 'passed')) return ''
+function hasPassed({ checks }: BundleVerdict, name: string): boolean {
+  return checks.some(({ check, outcome }) => check === name && outcome === 'passed')
+}
+
+function logWords(bundle: BundleVerdict): string {
+  if (!hasPassed(bundle, 'checkpoint')) return ''
+  const { log } = bundle
   const names = (log?.witnesses ?? []).map(({ name, time }) => `${visibleString(name)}${timeWords(time)}`)
   return ` The log of your policy has it${names.length === 0 ? '' : `, witnessed by ${names.join(' and ')}`}.`
 }

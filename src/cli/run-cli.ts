@@ -354,6 +354,7 @@ function addVerifyCommand(program: Command): void {
       )
       .requiredOption('--jwks <source>', 'pinned key set: a file, or an address, https: or http://localhost')
       .option('--policy <file>', 'of a bundle: the log and witnesses that you trust (C2SP tlog-policy)')
+      .option('--enrolment', 'of a bundle: the log must say whose passkeys signed (needs --policy)')
       .option('--expect-service <url>', 'of a bundle: refuse it unless this service asked')
       .option('--expect-request <req_id>', 'refuse the receipt of any other request')
       .option('--expect-action <text>', 'refuse it unless exactly this action was decided on')

@@ -96,34 +96,76 @@ function jsonOf(found: BundleVerdict) {
   }
 }
 
-const WORDS: Record<BundleCheck, string> = {
-  shape: 'has the form of a bundle, byte for byte',
-  receipt: 'is signed by a pinned key of the service',
-  intent: 'is about this intent',
-  context: 'is about this context',
-  expected: 'is what was expected',
-  challenge: 'the passkey signed this very intent',
-  origin: 'the passkey was used on the page of the service',
-  rp_id: 'the passkey is one for this service',
-  presence: 'the authenticator verified a person',
-  assertion: 'the signature of the passkey holds',
-  votes: 'has the votes that its intent requires',
-  inclusion: 'is in the tree of the log',
-  checkpoint: 'the log signed that tree',
-  witnesses: 'enough witnesses have seen that tree',
-}
+type Outcome = BundleVerdict['checks'][number]['outcome']
 
-/** Of what may be absent, so that no line claims what was not checked. */
-const ABSENT: Partial<Record<BundleCheck, string>> = {
-  context: 'the bundle holds no context',
-  expected: 'nothing was named to compare it with (--expect-…)',
+/** For each check what each outcome that it can have says, so that no line claims what was not found. */
+const WORDS: Record<BundleCheck, { passed: string } & Partial<Record<Outcome, string>>> = {
+  shape: { passed: 'has the form of a bundle, byte for byte', failed: 'does not have the form of a bundle' },
+  receipt: {
+    passed: 'is signed by a pinned key of the service',
+    failed: 'is not a receipt that a pinned key of the service could have signed',
+  },
+  intent: { passed: 'is about this intent', failed: 'is not about this intent' },
+  context: {
+    passed: 'is about this context',
+    absent: 'the bundle holds no context',
+    failed: 'is about another context',
+  },
+  expected: {
+    passed: 'is what was expected',
+    absent: 'nothing was named to compare it with (--expect-…)',
+    failed: 'is not what was expected',
+  },
+  challenge: {
+    passed: 'the passkey signed this very intent',
+    failed: 'the passkey signed something else',
+  },
+  origin: {
+    passed: 'the passkey was used on the page of the service',
+    failed: 'the passkey was used on another page, or in a frame',
+  },
+  rp_id: {
+    passed: 'the passkey is one for this service',
+    failed: 'the passkey is one for another service',
+  },
+  presence: {
+    passed: 'the authenticator verified a person',
+    failed: 'the authenticator did not verify a person',
+  },
+  assertion: {
+    passed: 'the signature of the passkey holds',
+    failed: 'the signature of the passkey does not hold',
+  },
+  votes: {
+    passed: 'has the votes that its intent requires',
+    failed: 'does not have the votes that its intent requires, or has others',
+  },
+  inclusion: {
+    passed: 'is in the tree of the log',
+    unmet: 'has no place in a log',
+    failed: 'is not in the tree of the log',
+  },
+  enrolment: {
+    passed: 'each passkey was registered by the person who voted, before, in that tree',
+    absent: 'only the service says whose passkeys these are (?enrolment=1)',
+    unmet: 'only the service says whose passkeys these are, or that codes were right',
+    failed: 'the registration is of another passkey or person, came later, or is not in that tree',
+  },
+  checkpoint: {
+    passed: 'the log signed that tree',
+    unmet: 'no policy trusts that log',
+    failed: 'a signature on that tree is wrong, or the log did not sign it',
+  },
+  witnesses: {
+    passed: 'enough witnesses have seen that tree',
+    unmet: 'fewer witnesses have seen that tree than the policy asks for',
+  },
 }
 
 function describe(found: BundleVerdict): string {
   const { verdict, checks, message, votes, service, action, log } = found
   const ran = checks.map(
-    ({ check, outcome }) =>
-      `  ${outcome.padEnd(6)}  ${check.padEnd(10)}  ${(outcome === 'absent' && ABSENT[check]) || WORDS[check]}`,
+    ({ check, outcome }) => `  ${outcome.padEnd(6)}  ${check.padEnd(10)}  ${WORDS[check][outcome]}`,
   )
   const closing = votes.at(-1)
   if (verdict === 'bad' || closing === undefined) return [`BAD: ${message}`, ...ran].join('\n')

@@ -19,6 +19,7 @@ import { isBundle, verifyBundles, verifyOneBundle } from './verify-bundle.ts'
 export interface VerifyOptions {
   jwks: string
   policy?: string
+  enrolment?: boolean
   expectService?: string
   expectRequest?: string
   expectAction?: string
@@ -37,6 +38,8 @@ export async function runVerifyReceipt(
   paths: readonly string[],
   options: VerifyOptions,
 ): Promise<CommandResult> {
+  if (options.enrolment && options.policy === undefined)
+    throw usageError('--enrolment needs --policy: only a log that you trust can say whose passkey signed.')
   const trust = {
     keys: await readKeys(options.jwks),
     ...(options.policy === undefined ? {} : { policy: await readPolicy(options.policy) }),
@@ -48,7 +51,7 @@ export async function runVerifyReceipt(
     audience: options.expectAudience,
     account: options.expectAccount,
   }
-  const ofBundle = { ...asked, service: options.expectService }
+  const ofBundle = { ...asked, service: options.expectService, enrolment: options.enrolment }
   const [path = '-'] = paths
   const texts = readTexts(paths, isBundle)
   const first = (await texts.next()).value
@@ -57,8 +60,8 @@ export async function runVerifyReceipt(
     return verifyBundles(withFirst([first, second], texts), trust, ofBundle)
   const text = first?.text ?? ''
   if (isBundle(text)) return verifyOneBundle(text, trust, ofBundle)
-  if (options.policy !== undefined || options.expectService !== undefined)
-    throw usageError(`${path} is not a bundle; --policy and --expect-service are for bundles.`)
+  if ([options.policy, options.expectService, options.enrolment].some((one) => one !== undefined))
+    throw usageError(`${path} is not a bundle; --policy, --enrolment and --expect-service are for bundles.`)
   const check = (json: unknown): VerifyResult =>
     heldToIntent(verifyReceiptJson(json, trust.keys, asked), asked)
   const { result, shown, votes, unsigned } = judgeTogether(parseUnambiguous(text), check)

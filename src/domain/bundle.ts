@@ -18,6 +18,17 @@ export interface SignedPasskey {
 /** The same without the client data where they are as browsers usually write them (`usualClientData`), since they then follow. */
 export type BundledPasskey = Omit<SignedPasskey, 'client_data'> & Partial<Pick<SignedPasskey, 'client_data'>>
 
+/** A passkey as its person registered it, to which the log commits. Binary fields are base64url; what is not known is null. */
+export interface EnrolledPasskey {
+  aaguid: string | null
+  /** Reference of the person. */
+  approver: string
+  attestation: string | null
+  credential_id: string
+  /** COSE key. */
+  public_key: string
+}
+
 /** One signed vote with what proves presence: a passkey, or the service's word about a code. A sandbox vote has neither. */
 export interface BundledVote {
   /** What of the receipt does not follow from the intent and the kind of proof, so that nothing is said twice. */
@@ -26,6 +37,8 @@ export interface BundledVote {
   intent: string
   passkey?: BundledPasskey
   totp?: { checked_by: 'service' }
+  /** Whose passkey it is: its registration, in the log under the checkpoint of the decision, and before it. */
+  enrolment?: LogPlace & { subject: EnrolledPasskey }
 }
 
 /** The place of a record in the log. */

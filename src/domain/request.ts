@@ -37,6 +37,9 @@ export type Evidence =
       credential_id: string
       /** COSE key as registered. */
       public_key: string
+      /** As registered: with them the log's entry is found even when the passkey and its record are gone. */
+      aaguid?: string
+      attestation?: string
       client_data_json: string
       authenticator_data: string
       signature: string

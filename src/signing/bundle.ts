@@ -11,13 +11,15 @@ const SHAPES = {
   ],
   totp: [['checked_by'], []],
   log: [['record', 'proof'], []],
+  enrolment: [['record', 'subject', 'proof'], []],
+  subject: [['aaguid', 'approver', 'attestation', 'credential_id', 'public_key'], []],
   vote: [
     ['receipt', 'intent'],
-    ['passkey', 'totp'],
+    ['passkey', 'totp', 'enrolment'],
   ],
   bundle: [
     ['format', 'receipt', 'intent'],
-    ['passkey', 'totp', 'context', 'votes', 'log'],
+    ['passkey', 'totp', 'enrolment', 'context', 'votes', 'log'],
   ],
 } as const satisfies Record<string, readonly [readonly string[], readonly string[]]>
 
@@ -51,6 +53,9 @@ function faultOf(bundle: Record<string, unknown>): string | undefined {
   const others = votes === undefined ? [] : votes
   if (!Array.isArray(others) || (votes !== undefined && others.length === 0) || others.length > MOST_VOTES)
     return 'votes'
+  // Under which checkpoint a registration is, only the place of the decision says.
+  if (log === undefined && [bundle, ...others].some((vote) => Object(vote).enrolment !== undefined))
+    return 'enrolment'
   const wrong = others.findIndex((vote) => faultOfVote(vote, 'vote') !== undefined)
   return faultOfVote(bundle, 'bundle') ?? (wrong < 0 ? undefined : `votes[${wrong}]`)
 }
@@ -58,12 +63,23 @@ function faultOf(bundle: Record<string, unknown>): string | undefined {
 function faultOfVote(vote: unknown, shape: 'vote' | 'bundle'): string | undefined {
   const odd = oddMember(vote, shape)
   if (odd !== undefined || !isRecord(vote)) return odd ?? shape
-  const { receipt, intent, passkey, totp } = vote
+  const { receipt, intent, passkey, totp, enrolment } = vote
   if (oddMember(receipt, 'receipt') !== undefined || !isSigned(Object(receipt))) return 'receipt'
   if (!isText(intent)) return 'intent'
   if (passkey !== undefined && (totp !== undefined || !isTexts(passkey, 'passkey'))) return 'passkey'
   if (totp !== undefined && (!isTexts(totp, 'totp') || Object(totp).checked_by !== 'service')) return 'totp'
-  return undefined
+  return enrolment === undefined || (passkey !== undefined && isEnrolment(enrolment))
+    ? undefined
+    : 'enrolment'
+}
+
+function isEnrolment(value: unknown): boolean {
+  if (oddMember(value, 'enrolment') !== undefined) return false
+  const { subject, record, proof } = Object(value)
+  if (oddMember(subject, 'subject') !== undefined) return false
+  const { aaguid, attestation, ...texts } = Object(subject)
+  const known = [aaguid, attestation].filter((fact) => fact !== null)
+  return [record, proof, ...known, ...Object.values(texts)].every(isText)
 }
 
 /** Returns the name of a member that is missing or foreign. */

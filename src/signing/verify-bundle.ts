@@ -2,13 +2,13 @@ import type { Bundle, BundledVote, LogPlace, SignedPasskey } from '../domain/bun
 import { given } from '../domain/given.ts'
 import { fromBase64Url } from './base64.ts'
 import { readBundle, receiptOf } from './bundle.ts'
-import { parseCanonical } from './canonical.ts'
+import { canonicalize, parseCanonical } from './canonical.ts'
 import { type Ed25519, signatureHolds } from './ed25519-web.ts'
 import type { VerificationKey } from './key-record.ts'
 import { parseCheckpointText, parseProof } from './log/checkpoint.ts'
 import { decisionSubject } from './log/leaves.ts'
 import { hashOnWeb, inclusionHolds, leafHash } from './log/merkle.ts'
-import { NoteError, parseNote, verifyNote } from './log/note.ts'
+import { NoteError, parseNote, type SignedNote, verifyNote } from './log/note.ts'
 import { quorumMet, type TrustPolicy } from './log/policy.ts'
 import { ASSERTION_CHECKS, failedCheck, sha256, usualClientData } from './passkey-assertion.ts'
 import type { ReceiptCheck, VerifyOptions } from './receipt-checks.ts'
@@ -22,7 +22,7 @@ import { problemOfVotes } from './votes.ts'
 const BUNDLE_CHECKS = [
   ...(['shape', 'receipt', 'intent', 'context', 'expected'] as const),
   ...ASSERTION_CHECKS,
-  ...(['votes', 'inclusion', 'checkpoint', 'witnesses'] as const),
+  ...(['votes', 'inclusion', 'enrolment', 'checkpoint', 'witnesses'] as const),
 ]
 export type BundleCheck = (typeof BUNDLE_CHECKS)[number]
 
@@ -38,6 +38,8 @@ export interface BundleOptions extends VerifyOptions {
   account?: string | undefined
   /** The BASE_URL of the service that must have asked. */
   service?: string | undefined
+  /** Whether a log that is trusted must say of every vote that its passkey is the approver's. */
+  enrolment?: boolean | undefined
 }
 
 /** One vote that holds. */
@@ -102,7 +104,7 @@ export async function verifyBundle(
     const bundle = readBundle(json)
     if (typeof bundle === 'string') throw new Broken('shape', bundle)
     done.set('shape', 'passed')
-    for (const vote of [...(bundle.votes ?? []), bundle])
+    for (const vote of votesIn(bundle))
       found.votes.push(await provenVote(vote, bundle, { trust, options, ed25519, done }))
     const receipts = found.votes.map(({ receipt }) => receipt)
     const problem = problemOfVotes(receipts.at(-1), receipts, [])
@@ -110,7 +112,7 @@ export async function verifyBundle(
     done.set('votes', 'passed')
     const { aud, action } = intentOf(bundle)
     Object.assign(found, { service: String(aud), action: String(action) })
-    const { place, unmet } = await provenPlace(bundle, { trust, ed25519, done })
+    const { place, unmet } = await provenPlace(bundle, { trust, options, ed25519, done }, receipts)
     Object.assign(found, given({ log: place, message: unmet }))
     if (unmet !== undefined) verdict = 'unmet'
   } catch (error) {
@@ -130,15 +132,12 @@ export async function verifyBundle(
 
 interface Doing {
   trust: Trust
+  options: BundleOptions
   ed25519: Ed25519
   done: Map<BundleCheck, 'passed' | 'absent' | 'unmet' | 'failed'>
 }
 
-async function provenVote(
-  vote: BundledVote,
-  { context }: Bundle,
-  doing: Doing & { options: BundleOptions },
-): Promise<ProvenVote> {
+async function provenVote(vote: BundledVote, { context }: Bundle, doing: Doing): Promise<ProvenVote> {
   const { done, options } = doing
   const receipt = await provenReceipt(vote, context, doing)
   done.set('receipt', 'passed')
@@ -181,7 +180,7 @@ const ASSERTION_WORDS = {
 async function provenReceipt(
   vote: BundledVote,
   context: string | undefined,
-  { trust, options, ed25519 }: Doing & { options: BundleOptions },
+  { trust, options, ed25519 }: Doing,
 ): Promise<VerifiedReceipt> {
   const receipt = await receiptOf(vote, sha256Hex)
   if (receipt === undefined) throw new Broken('intent', 'The intent is not the statement of a decision.')
@@ -223,49 +222,114 @@ async function listsIntent(
   return typ === 'human-approval/batch/v1' && isTheirs && isListed
 }
 
+/** All votes, the closing one last. */
+function votesIn(bundle: Bundle): BundledVote[] {
+  return [...(bundle.votes ?? []), bundle]
+}
+
 function intentOf({ intent }: Pick<BundledVote, 'intent'>): { aud?: unknown; action?: unknown } {
   return Object(parseCanonical(intent))
 }
 
-/** @returns the place, and what is missing for the policy; neither without a policy and a proof */
+/** @returns the place, and what is missing; neither where nothing is asked for and no proof is there */
 async function provenPlace(
   bundle: Bundle,
-  { trust: { policy }, ed25519, done }: Doing,
+  doing: Doing,
+  receipts: readonly VerifiedReceipt[],
 ): Promise<{ place?: ProvenPlace; unmet?: string }> {
+  const { done } = doing
+  const isAsked = doing.trust.policy !== undefined || doing.options.enrolment === true
   if (bundle.log === undefined) {
-    if (policy === undefined) return {}
+    noteEnrolment(bundle, false, doing)
+    if (!isAsked) return {}
     done.set('inclusion', 'unmet')
     return { unmet: 'The bundle has no place in a log. Get it again with log=logged, or log=witnessed.' }
   }
+  let check: BundleCheck = 'inclusion'
   try {
     const { index, size, origin, note } = await placeOf(bundle, bundle.log)
-    done.set('inclusion', 'passed')
-    const place = { origin, index, size, witnesses: [] }
-    if (policy === undefined) return { place }
-    // A log whose key was rotated has several under its name.
-    const logs = policy.logs.flatMap(({ key }) => (key.name === origin ? key : []))
-    if (logs.length === 0) {
-      done.set('checkpoint', 'unmet')
-      return { place, unmet: 'The policy does not trust the log that the proof is from.' }
-    }
-    const known = [...logs, ...[...policy.witnesses.values()].map(({ key }) => key)]
-    const signed = await verifyNote(note, known, ed25519)
-    const cosigned = signed.filter(({ key }) => !logs.includes(key))
-    if (cosigned.length === signed.length) throw new NoteError('the log did not sign it')
-    done.set('checkpoint', 'passed')
-    const met = quorumMet(
-      policy,
-      cosigned.map(({ key }) => key),
-    )
-    done.set('witnesses', met ? 'passed' : 'unmet')
-    const witnesses = cosigned.map(({ key: { name }, time }) => ({ name, ...given({ time }) }))
-    const unmet = met ? undefined : 'Fewer witnesses have seen the log than the policy asks for.'
-    return { place: { ...place, witnesses }, ...given({ unmet }) }
+    done.set(check, 'passed')
+    check = 'enrolment'
+    noteEnrolment(bundle, await areEnrolled(bundle, bundle.log, receipts), doing)
+    check = 'checkpoint'
+    const { witnesses, unmet } = isAsked ? await trustIn(note, origin, doing) : { witnesses: [] }
+    const lacking = unmet ?? (done.get('enrolment') === 'unmet' ? NOT_ENROLLED : undefined)
+    return { place: { origin, index, size, witnesses }, ...given({ unmet: lacking }) }
   } catch (error) {
     if (!(error instanceof NoteError)) throw error
-    const check = done.has('inclusion') ? 'checkpoint' : 'inclusion'
-    throw new Broken(check, `The proof of the log does not hold: ${error.message}.`)
+    const what = check === 'enrolment' ? 'The registration of a passkey' : 'The proof of the log'
+    throw new Broken(check, `${what} does not hold: ${error.message}.`)
   }
+}
+
+/** Without a passkey there is nothing to say, unless it is asked for. */
+function noteEnrolment(bundle: Bundle, enrolled: boolean, { options, done }: Doing): void {
+  const hasPasskeys = votesIn(bundle).some(({ passkey }) => passkey !== undefined)
+  if (enrolled || options.enrolment) done.set('enrolment', enrolled ? 'passed' : 'unmet')
+  else if (hasPasskeys) done.set('enrolment', 'absent')
+}
+
+const NOT_ENROLLED =
+  'The log does not say of every vote that its passkey is the approver’s. Get the bundle again with enrolment=1.'
+
+/** Checks whose log it is, and who has seen it. @throws NoteError for a signature that does not hold */
+async function trustIn(
+  note: SignedNote,
+  origin: string,
+  { trust: { policy }, ed25519, done }: Doing,
+): Promise<Pick<ProvenPlace, 'witnesses'> & { unmet?: string }> {
+  // A log whose key was rotated has several under its name.
+  const logs = policy?.logs.flatMap(({ key }) => (key.name === origin ? key : [])) ?? []
+  if (policy === undefined || logs.length === 0) {
+    done.set('checkpoint', 'unmet')
+    return { witnesses: [], unmet: policy === undefined ? NO_POLICY : FOREIGN_LOG }
+  }
+  const known = [...logs, ...[...policy.witnesses.values()].map(({ key }) => key)]
+  const signed = await verifyNote(note, known, ed25519)
+  const cosigned = signed.filter(({ key }) => !logs.includes(key))
+  if (cosigned.length === signed.length) throw new NoteError('the log did not sign it')
+  done.set('checkpoint', 'passed')
+  const met = quorumMet(
+    policy,
+    cosigned.map(({ key }) => key),
+  )
+  done.set('witnesses', met ? 'passed' : 'unmet')
+  const witnesses = cosigned.map(({ key: { name }, time }) => ({ name, ...given({ time }) }))
+  return { witnesses, ...given({ unmet: met ? undefined : FEW_WITNESSES }) }
+}
+
+const NO_POLICY = 'Only a log that a policy trusts can say whose passkey signed, and there is no policy.'
+const FOREIGN_LOG = 'The policy does not trust the log that the proof is from.'
+const FEW_WITNESSES = 'Fewer witnesses have seen the log than the policy asks for.'
+
+/**
+ * Checks each registration that is there: of that passkey, by that person, in the tree of the decision, and before it.
+ * @returns whether every vote has one
+ * @throws NoteError
+ */
+async function areEnrolled(
+  bundle: Bundle,
+  log: LogPlace,
+  receipts: readonly VerifiedReceipt[],
+): Promise<boolean> {
+  const votes = votesIn(bundle)
+  const { index, checkpoint } = parseProof(log.proof)
+  const tree = parseCheckpointText(parseNote(checkpoint).text)
+  for (const [at, { passkey, enrolment }] of votes.entries()) {
+    if (enrolment === undefined) continue
+    const { subject, record, proof } = enrolment
+    const { delegate, payload } = receipts[at] ?? {}
+    if (subject.public_key !== passkey?.key) throw new NoteError('it is of another passkey')
+    if (subject.approver !== (delegate ?? payload?.approver)) throw new NoteError('it is of another person')
+    const { extra, ...own } = parseProof(proof)
+    if (extra !== undefined || own.checkpoint !== checkpoint)
+      throw new NoteError('it is under another checkpoint than the decision')
+    if (own.index >= index) throw new NoteError('it came after the decision')
+    const leaf = await leafOf(record, canonicalize(subject))
+    if (!(await hashOnWeb(inclusionHolds(leaf, own.index, tree, own.path))))
+      throw new NoteError('it is not in the tree of the checkpoint')
+  }
+  return votes.every(({ enrolment }) => enrolment !== undefined)
 }
 
 /** Checks that the leaf of these receipts is in the tree of their checkpoint, whose signature is not checked. @throws NoteError */
@@ -273,16 +337,20 @@ export async function placeOf(bundle: Bundle, { record, proof }: LogPlace) {
   const { index, path, checkpoint, extra } = parseProof(proof)
   const note = parseNote(checkpoint)
   const tree = parseCheckpointText(note.text)
-  const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(await subjectIn(bundle)))))
-  const leaf = await hashOnWeb(leafHash(entry))
+  const leaf = await leafOf(record, await subjectIn(bundle))
   if (extra !== undefined || !(await hashOnWeb(inclusionHolds(leaf, index, tree, path))))
     throw new NoteError('the decision is not in the tree of its checkpoint')
   return { index, leaf, size: tree.size, origin: tree.origin, note }
 }
 
+async function leafOf(record: string, subject: string): Promise<Uint8Array> {
+  const entry = Uint8Array.of(...hashIn(record), ...(await sha256(utf8(subject))))
+  return hashOnWeb(leafHash(entry))
+}
+
 /** The text to whose hash the log commits. */
 export async function subjectIn(bundle: Bundle): Promise<string> {
-  const votes = [...(bundle.votes ?? []), bundle].map(async (vote) => {
+  const votes = votesIn(bundle).map(async (vote) => {
     const receipt = await receiptOf(vote, sha256Hex)
     return receipt === undefined ? [] : { ...receipt, passkey: (await signedBy(vote))?.passkey }
   })

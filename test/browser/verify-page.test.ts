@@ -79,7 +79,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await paste(page, bundle)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('approved')
-    expect(verdict.text).toContain('Each approver’s own passkey signed exactly this.')
+    expect(verdict.text).toContain('For each approver, a passkey signed exactly this.')
     expect(await checksIn(page, 'passed')).toEqual(
       expect.arrayContaining([
         'A bundle',
@@ -89,6 +89,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
         'Exact details',
       ]),
     )
+    expect(await checksIn(page, 'absent')).toContain('Whose passkey')
     expect(await page.locator('.quoted').innerText()).toBe(ACTION)
     expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
     await paste(page, bundle.replace(/"signature":"M/, '"signature":"N'))

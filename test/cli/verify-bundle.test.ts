@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { canonicalize } from '../../src/signing/canonical.ts'
 import { toJwks } from '../../src/signing/jwks.ts'
 import { testKey } from '../signing/fixtures.ts'
 import { type MadeBundle, makeBundle } from '../support/bundles.ts'
@@ -13,11 +14,13 @@ let folder: string
 let made: MadeBundle
 let rejected: MadeBundle
 let unwitnessed: MadeBundle
+let enrolled: MadeBundle
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'countersign-bundle-'))
   made = await makeBundle()
   rejected = await makeBundle({ decision: 'rejected' })
   unwitnessed = await makeBundle({ witnesses: 0, method: 'totp' })
+  enrolled = await makeBundle({ enrolled: {} })
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -57,7 +60,7 @@ describe('countersign verify of a bundle', () => {
       lines.filter((line) => /^ {2}(passed|absent)/.test(line)).map((line) => line.split(/ +/)[2]),
     ).toEqual([
       ...['shape', 'receipt', 'intent', 'context', 'expected', 'challenge', 'origin', 'rp_id'],
-      ...['presence', 'assertion', 'votes', 'inclusion', 'checkpoint', 'witnesses'],
+      ...['presence', 'assertion', 'votes', 'inclusion', 'enrolment', 'checkpoint', 'witnesses'],
     ])
     const json = (await verify([file('good.json', made.text)], ['--json'])).json()
     expect(json).toMatchObject({
@@ -81,6 +84,59 @@ describe('countersign verify of a bundle', () => {
     expect([other.code, other.error().error]).toEqual([1, 'receipt_unexpected'])
     const broken = await verify(['-'], [], made.text.replace('"format"', 'format'))
     expect(broken).toMatchObject({ code: 1 })
+  })
+
+  it('says of each check what it found, in words of that outcome', async () => {
+    const row = async (text: string, ...more: string[]) =>
+      (await verify(['-'], more, text)).stdout
+        .split('\n')
+        .filter((line) => / {2}(failed|unmet|absent) /.test(line))
+    const trusted = file('trust.policy', made.policy)
+    const not = 'absent  expected    nothing was named to compare it with (--expect-…)'
+    const alone = 'absent  enrolment   only the service says whose passkeys these are (?enrolment=1)'
+    expect(await row(made.text.replace('4.2.0 to', '4.2.1 to'))).toEqual([
+      '  failed  receipt     is not a receipt that a pinned key of the service could have signed',
+    ])
+    expect(await row(made.text.replace('"key":"pQECAyYgASFYI', '"key":"pQECAyYgASFYJ'))).toEqual([
+      `  ${not}`,
+      '  failed  assertion   the signature of the passkey does not hold',
+    ])
+    expect(await row(unwitnessed.text, '--policy', trusted)).toEqual([
+      `  ${not}`,
+      '  unmet   witnesses   fewer witnesses have seen that tree than the policy asks for',
+    ])
+    const elsewhere = made.text.replaceAll('com/countersign', 'com/another')
+    expect(await row(elsewhere, '--policy', trusted)).toEqual([
+      `  ${not}`,
+      `  ${alone}`,
+      '  unmet   checkpoint  no policy trusts that log',
+    ])
+    expect(await row(made.text, '--policy', trusted)).toEqual([`  ${not}`, `  ${alone}`])
+    const { log: _, ...unlogged } = made.bundle
+    expect(await row(canonicalize(unlogged), '--policy', trusted, '--enrolment')).toEqual([
+      `  ${not}`,
+      '  unmet   inclusion   has no place in a log',
+      '  unmet   enrolment   only the service says whose passkeys these are, or that codes were right',
+    ])
+  })
+
+  it('asks the log whose passkey it is: exit code 2 where it does not say', async () => {
+    const ask = (text: string, ...more: string[]) => verify(['-'], ['--enrolment', ...more], text)
+    const policy = ['--policy', file('trust.policy', made.policy)]
+    const known = await ask(enrolled.text, ...policy)
+    expect([known.code, known.stdout]).toEqual([
+      0,
+      expect.stringContaining(
+        'passed  enrolment   each passkey was registered by the person who voted, before, in that tree\n',
+      ),
+    ])
+    const unknown = await ask(made.text, ...policy)
+    expect([unknown.code, unknown.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^POLICY NOT MET: The log does not say of every vote that/),
+    ])
+    const blind = await ask(enrolled.text)
+    expect([blind.code, blind.stderr]).toEqual([2, expect.stringContaining('--enrolment needs --policy')])
   })
 
   it('shows the action on one line, with control characters by name', async () => {
@@ -137,7 +193,7 @@ describe('countersign verify of a bundle', () => {
     const receipt = await verify(['-'], undefined, '{"a":1}')
     expect([receipt.code, receipt.stderr]).toEqual([
       2,
-      expect.stringContaining('--policy and --expect-service are for bundles'),
+      expect.stringContaining('--policy, --enrolment and --expect-service are for bundles'),
     ])
   })
 })

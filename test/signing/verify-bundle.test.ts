@@ -11,11 +11,11 @@ import { size } from '../support/size.ts'
 import { testKey } from './fixtures.ts'
 
 let made: MadeBundle
-/** With client data in full. */
+/** With client data in full, and the registration of the passkey. */
 let odd: MadeBundle
 beforeAll(async () => {
   made = await makeBundle()
-  odd = await makeBundle({ odd: true })
+  odd = await makeBundle({ odd: true, enrolled: {} })
 })
 
 interface Tried extends MadeBundle {
@@ -37,13 +37,13 @@ const altered = (change: (bundle: Bundle) => object, of = made): MadeBundle => (
 
 const ALL = [
   ...['shape', 'receipt', 'intent', 'context', 'expected', 'challenge', 'origin', 'rp_id'],
-  ...['presence', 'assertion', 'votes', 'inclusion', 'checkpoint', 'witnesses'],
+  ...['presence', 'assertion', 'votes', 'inclusion', 'enrolment', 'checkpoint', 'witnesses'],
 ]
 
 describe('a good bundle', () => {
   it.each([true, false])('passes every check, in order (as browsers do: %s)', async (web) => {
-    const options = { service: 'https://approvals.example.com' }
-    const found = await judge({ ...made, options, web })
+    const options = { service: 'https://approvals.example.com', enrolment: true }
+    const found = await judge({ ...odd, options, web })
     expect(found.checks.map(({ check }) => check)).toEqual(ALL)
     expect(new Set(found.checks.map(({ outcome }) => outcome))).toEqual(new Set(['passed']))
     expect(found).toMatchObject({
@@ -83,12 +83,17 @@ describe('less than the policy asks for', () => {
     ['no log', { leaves: 0 }, ({ policy }) => policy, 'inclusion'],
     ['a log that is not trusted', {}, ({ policy }) => policy.replace(/^log .*\n/, ''), 'checkpoint'],
     ['a witness less', { witnesses: 0 }, () => made.policy, 'witnesses'],
+    ['no registration', {}, ({ policy }) => policy, 'enrolment'],
+    ['a code, which nobody registers', { method: 'totp' }, ({ policy }) => policy, 'enrolment'],
+    ['a registration in a log that nobody trusts', { enrolled: {} }, () => '', 'checkpoint'],
   ]
   it.each(cases)('is good but not enough: %s', async (_, facts, policyOf, check) => {
     const mine = await makeBundle(facts)
-    const found = await judge({ ...mine, policy: policyOf(mine) })
-    expect(found.verdict).toBe('unmet')
-    expect(found.checks.at(-1)).toEqual({ check, outcome: 'unmet' })
+    const policy = policyOf(mine)
+    const enrolment = check === 'enrolment' || policy === ''
+    const found = await judge({ ...mine, policy, options: { enrolment } })
+    expect(found).toMatchObject({ verdict: 'unmet', message: expect.stringMatching(/^[A-Z].*\.$/) })
+    expect(found.checks.filter(({ outcome }) => outcome === 'unmet')).toEqual([{ check, outcome: 'unmet' }])
     expect((await judge({ ...mine, policy: '' })).verdict).toBe('good')
   })
 })
@@ -103,6 +108,7 @@ describe('a bad bundle', () => {
     passkey(({ client_data = '' }) => ({ client_data: client_data.replace(from, to) }))
   const log = (change: (now: NonNullable<Bundle['log']>) => object) => (bundle: Bundle) => ({
     log: { ...bundle.log, ...(bundle.log && change(bundle.log)) },
+    enrolment: undefined,
   })
   const cases: [string, (bundle: Bundle) => object, string][] = [
     ['a member more', () => ({ comment: 'x' }), 'shape'],
@@ -120,7 +126,7 @@ describe('a bad bundle', () => {
     ['another context', () => ({ context: '{}' }), 'context'],
     [
       'the word of the service in place of the passkey',
-      () => ({ totp: { checked_by: 'service' }, passkey: undefined }),
+      () => ({ totp: { checked_by: 'service' }, passkey: undefined, enrolment: undefined }),
       'receipt',
     ],
     ['another origin', clientData('approvals.', 'approval.'), 'origin'],
@@ -174,7 +180,41 @@ describe('a bad bundle', () => {
       'checkpoint',
     ],
   ]
-  it.each(cases)('fails at its check: %s', async (_, change, check) => {
+  const enrolment = (change: (now: NonNullable<Bundle['enrolment']>) => object) => (bundle: Bundle) => ({
+    enrolment: { ...bundle.enrolment, ...(bundle.enrolment && change(bundle.enrolment)) },
+  })
+  const registered: typeof cases = [
+    ['a registration without a log', () => ({ log: undefined }), 'shape'],
+    ['a registration without a passkey', () => ({ passkey: undefined }), 'shape'],
+    ['a member more in it', enrolment(({ subject }) => ({ subject: { ...subject, name: 'x' } })), 'shape'],
+    ['another form in it', enrolment(({ subject }) => ({ subject: { ...subject, aaguid: 1 } })), 'shape'],
+    ['another record of it', enrolment(({ record }) => ({ record: flip(record) })), 'enrolment'],
+    ['another model', enrolment(({ subject }) => ({ subject: { ...subject, aaguid: 'x' } })), 'enrolment'],
+    ['the place of the decision', ({ log, ...of }) => enrolment(() => ({ ...log }))(of), 'enrolment'],
+    [
+      'a proof under another checkpoint',
+      enrolment(({ proof }) => ({ proof: proof.replace(/— witness.*\n$/, '') })),
+      'enrolment',
+    ],
+    [
+      'bytes beside the path of it',
+      enrolment(({ proof }) => ({ proof: proof.replace('\nindex', '\nextra AAAA\nindex') })),
+      'enrolment',
+    ],
+  ]
+  const foreign: [string, BundleFacts, RegExp][] = [
+    ['of another person', { enrolled: { approver: '0123456789abcdef' } }, /another person\.$/],
+    ['of another passkey', { enrolled: { public_key: 'AAAA' } }, /another passkey\.$/],
+    ['that came later', { enrolled: {}, late: true }, /after the decision\.$/],
+  ]
+  it.each(foreign)('has a registration that is in the log, but is one %s', async (_, facts, message) => {
+    const found = await judge(await makeBundle(facts))
+    const expected = { verdict: 'bad', code: 'bundle_enrolment', message: expect.stringMatching(message) }
+    expect(found).toMatchObject(expected)
+    expect(found.checks.at(-1)).toEqual({ check: 'enrolment', outcome: 'failed' })
+  })
+
+  it.each([...cases, ...registered])('fails at its check: %s', async (_, change, check) => {
     const found = await judge(altered(change, odd))
     expect(found.verdict).toBe('bad')
     expect(found.checks.at(-1)).toEqual({ check, outcome: 'failed' })

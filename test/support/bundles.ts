@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Bundle } from '../../src/domain/bundle.ts'
+import type { Bundle, EnrolledPasskey } from '../../src/domain/bundle.ts'
 import { BUNDLE_FORMAT } from '../../src/domain/bundle.ts'
+import { given } from '../../src/domain/given.ts'
 import { buildIntent } from '../../src/domain/intent.ts'
 import { buildPayload, type ReceiptPayload } from '../../src/domain/receipt.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
@@ -39,6 +40,10 @@ export interface BundleFacts {
   algorithm?: -7 | -8 | -257
   /** Whether the browser wrote client data as few do, so that the bundle has them in full. */
   odd?: boolean
+  /** Has the registration of the passkey, with these facts. */
+  enrolled?: Partial<EnrolledPasskey>
+  /** The registration came after the decision. */
+  late?: boolean
 }
 
 /** A bundle that nobody asked a service for, with what a verifier trusts. */
@@ -60,6 +65,8 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     action = 'Deploy release 4.2.0 to production',
     algorithm = -7,
     odd = false,
+    enrolled,
+    late = false,
   } = facts
   const key = testKey('decision')
   const context = canonicalize(CONTEXT)
@@ -80,8 +87,12 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     context,
     ...proof,
   }
-  const place = await placeOf({ ...signedPayload, passkey }, leaves, witnesses)
-  const whole = leaves === 0 ? bundle : { ...bundle, log: place.log }
+  const subject = enrolled && {
+    ...{ aaguid: null, attestation: 'none', approver: payload.approver, credential_id: 'AAAA' },
+    ...{ public_key: passkey?.key ?? '', ...enrolled },
+  }
+  const place = await placeOf({ ...signedPayload, passkey }, { leaves, witnesses, subject, late })
+  const whole = leaves === 0 ? bundle : { ...bundle, ...place.members }
   return { bundle: whole, text: canonicalize(whole), keys: [key], policy: place.policy }
 }
 
@@ -149,18 +160,31 @@ export function passkeyOf(intent: string, algorithm: -7 | -8 | -257, odd = false
   }
 }
 
+interface Tree {
+  leaves: number
+  witnesses: number
+  /** What the neighbour of the decision is about. */
+  subject: EnrolledPasskey | undefined
+  late: boolean
+}
+
+const leafOf = (record: Buffer, subject: string) =>
+  sha256(Buffer.concat([Buffer.of(0), record, sha256(subject)]))
+
 /** The place of the bundle in a tree of which only the path to it is ever computed. */
-async function placeOf(vote: ProvableVote, leaves: number, witnesses: number) {
-  const record = randomBytes(32)
+async function placeOf(vote: ProvableVote, { leaves, witnesses, subject, late }: Tree) {
+  const [record, other] = [randomBytes(32), randomBytes(32)]
   const size = Math.max(leaves, 1)
-  const index = Math.floor(size / 3)
-  const entry = Buffer.concat([record, sha256(decisionSubject([vote]))])
+  const third = Math.floor(size / 3)
+  const index = late ? third - (third % 2) : third
+  const own = leafOf(record, decisionSubject([vote]))
+  const neighbour = subject && leafOf(other, canonicalize(subject))
   const path: Buffer[] = []
-  let hash = sha256(Buffer.concat([Buffer.of(0), entry]))
+  let hash = own
   // RFC 9162 section 2.1.3.2, with random siblings.
   for (let [node, last] = [index, size - 1]; last > 0; [node, last] = [node >> 1, last >> 1]) {
     if (node % 2 === 0 && node === last) continue
-    const sibling = randomBytes(32)
+    const sibling = (path.length === 0 && neighbour) || randomBytes(32)
     path.push(sibling)
     hash = sha256(Buffer.concat([Buffer.of(1), ...(node % 2 === 1 ? [sibling, hash] : [hash, sibling])]))
   }
@@ -177,9 +201,14 @@ async function placeOf(vote: ProvableVote, leaves: number, witnesses: number) {
   }
   const names = Array.from({ length: witnesses }, (_, at) => `W${at + 1}`)
   const quorum = witnesses === 0 ? ['quorum none'] : [`group G all ${names.join(' ')}`, 'quorum G']
-  const proof = formatProof({ index, path, checkpoint: formatNote({ text, signatures }) })
-  const policy = [...lines, ...quorum, ''].join('\n')
-  return { log: { record: record.toString('base64url'), proof }, policy }
+  const checkpoint = formatNote({ text, signatures })
+  const placed = (record: Buffer, index: number, path: Buffer[]) => ({
+    record: record.toString('base64url'),
+    proof: formatProof({ index, path, checkpoint }),
+  })
+  const enrolment = subject && { subject, ...placed(other, index ^ 1, [own, ...path.slice(1)]) }
+  const members = { log: placed(record, index, path), ...given({ enrolment }) }
+  return { members, policy: [...lines, ...quorum, ''].join('\n') }
 }
 
 async function signerOf(name: string, type: typeof LOG_SIGNATURE | typeof COSIGNATURE) {

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { bundleLines, checkBundle } from '../../dashboard/verify/check-bundle.ts'
 import { checkReceipts, type Report, WEAK_HASH } from '../../dashboard/verify/check-receipts.ts'
 import { checkLines, verdictOf } from '../../dashboard/verify/verdict.ts'
+import { parsePolicy } from '../../src/signing/log/policy.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { judgeTogether, splitVotes } from '../../src/signing/votes.ts'
 import { DECIDED_AT, livePayload } from '../signing/fixtures.ts'
+import { makeBundle } from '../support/bundles.ts'
 import { ACTION, answerWith, CONTEXT, keys, live, received, sandbox, vote } from './receipts.ts'
 
 const check = (json: object): Promise<Report> =>
@@ -297,5 +300,21 @@ describe('the list of checks', () => {
       'The field “approver” shown here is not what was signed.',
     ])
     for (const { name, sentence } of lines) expect(name !== '' && sentence !== '').toBe(true)
+  })
+
+  it.each([
+    ['has it', { enrolled: {} }, 'passed', /^In that tree, the person who decided registered this/],
+    ['has none', {}, 'absent', /^Nothing in the file proves that the passkey is the approver’s/],
+    ['has another’s', { enrolled: { approver: ana } }, 'failed', /it is of another person\.$/],
+    ['needs none', { method: 'totp' }, undefined, /./],
+  ] as const)('tells of a bundle whose passkey it is: one that %s', async (_, facts, state, words) => {
+    const made = await makeBundle(facts)
+    const { bundle } = await checkBundle(made.text, made.keys, { now: DECIDED_AT })
+    const line = bundleLines(bundle).find(({ name }) => name === 'Whose passkey')
+    expect(line?.state).toBe(state)
+    if (line !== undefined) expect(line.sentence).toMatch(words)
+    const trusted = { now: DECIDED_AT, policy: await parsePolicy(made.policy) }
+    const { sentence } = verdictOf(await checkBundle(made.text, made.keys, trusted))
+    expect(sentence.includes('Each approver’s own passkey signed')).toBe(state === 'passed')
   })
 })

@@ -10,6 +10,8 @@ import type { Expected } from './verify.ts'
 export interface ExpectedBundle extends Expected {
   /** The BASE_URL of the service that must have asked. */
   service?: string | undefined
+  /** Whether a log of the policy must say of every vote that its passkey is the approver's; if not, the verdict is `unmet`. Default false. */
+  enrolment?: boolean | undefined
 }
 
 /** A check that was made, and what it found; `absent`: there was nothing of that kind to check. */
@@ -60,7 +62,17 @@ export async function verifyBundle(
   expected: ExpectedBundle = {},
 ): Promise<BundleVerdict> {
   const keys = await examineJwks(typeof keySet === 'string' ? parseUnambiguous(keySet) : keySet)
-  const { service, request, action, context, audience, account, allowSandbox, now = new Date() } = expected
+  const {
+    service,
+    enrolment,
+    request,
+    action,
+    context,
+    audience,
+    account,
+    allowSandbox,
+    now = new Date(),
+  } = expected
   const trust = { keys, policy: policy === undefined ? undefined : await parsePolicy(policy) }
   const found = await bundles.verifyBundle(String(bundle), trust, {
     allowSandbox,
@@ -70,6 +82,7 @@ export async function verifyBundle(
     audience,
     account,
     service,
+    enrolment,
   })
   return verdictOn(found)
 }

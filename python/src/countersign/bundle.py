@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tupl
 from ._assertion import failed_check, usual_client_data
 from ._checks import Options, Valid, examine_input, sha256_hex
 from ._jwks import Key, read_jwks
-from ._log import NoteError, Policy, includes, parse_checkpoint, parse_note, parse_policy, parse_proof, verify_note
+from ._log import Note, NoteError, Policy, includes, parse_checkpoint, parse_note, parse_policy, parse_proof, verify_note
 from ._receipt_error import ReceiptError, Refusal, refuse
 from ._receipt_input import parse_receipt_input
 from ._strict import canonicalize, from_base64, is_text, parse_canonical
@@ -22,7 +22,7 @@ __all__ = ["BundleCheck", "BundleVerdict", "GoodBundle", "RefusedBundle", "verif
 #: The checks, in order.
 _CHECKS = (
     *("shape", "receipt", "intent", "context", "expected", "challenge", "origin", "rp_id", "presence", "assertion"),
-    *("votes", "inclusion", "checkpoint", "witnesses"),
+    *("votes", "inclusion", "enrolment", "checkpoint", "witnesses"),
 )
 _ASSERTION = {
     "challenge": "The passkey signed something other than this intent.",
@@ -91,6 +91,7 @@ def verify_bundle(
     policy: Optional[str] = None,
     *,
     service: Optional[str] = None,
+    enrolment: bool = False,
     request: Optional[str] = None,
     action: Optional[str] = None,
     context: Optional[Mapping[str, Any]] = None,
@@ -106,6 +107,7 @@ def verify_bundle(
     :param key_set: what ``/.well-known/jwks.json`` of your service answered, or its text: never one that came with the bundle
     :param policy: the logs and witnesses that you trust (C2SP tlog-policy); without it no log is needed
     :param service: the BASE_URL of the service that must have asked
+    :param enrolment: whether a log of the policy must say of every vote that its passkey is the approver's; if not, ``unmet``
     :param now: with a time zone; instead of the machine's clock
     :raises ValueError: for a key set or policy that cannot be used, an expected context that JSON cannot hold, and a time
         without a zone
@@ -117,27 +119,33 @@ def verify_bundle(
     text = None if context is None else canonicalize(dict(context))
     options = Options(allow_sandbox is True, at.timestamp(), request, action, text, audience, account)
     trusted = None if policy is None else parse_policy(policy)
-    return _Run(read_jwks(_read(key_set)), trusted, options, service).verify(bundle)
+    return _Run(read_jwks(_read(key_set)), trusted, options, service, enrolment is True).verify(bundle)
 
 
 class _Run:
     def __init__(
-        self, keys: List[Key], policy: Optional[Policy], options: Options, service: Optional[str]
+        self,
+        keys: List[Key],
+        policy: Optional[Policy],
+        options: Options,
+        service: Optional[str],
+        enrolment: bool,
     ) -> None:
         self.keys, self.policy, self.options, self.service = keys, policy, options, service
+        self.enrolment = enrolment
         self.done: Dict[str, str] = {}
 
     def verify(self, text: Union[str, bytes]) -> BundleVerdict:
         try:
             bundle = _read_bundle(text)
             self.done["shape"] = "passed"
-            votes = [*bundle.get("votes", []), bundle]
+            votes = _votes_in(bundle)
             held = [self._vote(vote, bundle.get("context")) for vote in votes]
             problem = problem_of_votes(held[-1], held, [], True)
             if problem is not None:
                 raise _Broken("votes", problem)
             self.done["votes"] = "passed"
-            witnesses, unmet = self._place(bundle)
+            witnesses, unmet = self._place(bundle, held)
         except _Broken as broken:
             # Of several votes, an earlier one may have come further.
             for later in _CHECKS[_CHECKS.index(broken.check) :]:
@@ -202,35 +210,56 @@ class _Run:
             raise _Broken("expected", "Another service asked for this decision.", "receipt_unexpected")
         return result
 
-    def _place(self, bundle: Mapping[str, Any]) -> Tuple[Tuple[str, ...], Optional[str]]:
-        """The witnesses, and what is missing for the policy."""
-        policy, log = self.policy, bundle.get("log")
+    def _place(self, bundle: Mapping[str, Any], held: List[Valid]) -> Tuple[Tuple[str, ...], Optional[str]]:
+        """The witnesses, and what is missing."""
+        log = bundle.get("log")
+        is_asked = self.policy is not None or self.enrolment
         if log is None:
-            if policy is None:
+            self._note_enrolment(bundle, False)
+            if not is_asked:
                 return (), None
             self.done["inclusion"] = "unmet"
             return (), "The bundle has no place in a log. Get it again with log=logged, or log=witnessed."
+        check = "inclusion"
         try:
             origin, note = _included(bundle, log)
-            self.done["inclusion"] = "passed"
-            if policy is None:
-                return (), None
-            # A log whose key was rotated has several under its name.
-            logs = [key for key in policy.logs if key.name == origin]
-            if not logs:
-                self.done["checkpoint"] = "unmet"
-                return (), "The policy does not trust the log that the proof is from."
-            signed = verify_note(note, [*logs, *policy.witnesses.values()])
-            if not any(key in logs for key in signed):
-                raise NoteError("the log did not sign it")
-            self.done["checkpoint"] = "passed"
-            met = policy.met(signed)
-            self.done["witnesses"] = "passed" if met else "unmet"
-            names = tuple(key.name for key in signed if key not in logs)
-            return names, None if met else "Fewer witnesses have seen the log than the policy asks for."
+            self.done[check] = "passed"
+            check = "enrolment"
+            self._note_enrolment(bundle, _are_enrolled(bundle, log, held))
+            check = "checkpoint"
+            witnesses, unmet = self._trust_in(note, origin) if is_asked else ((), None)
         except NoteError as error:
-            check = "checkpoint" if "inclusion" in self.done else "inclusion"
-            raise _Broken(check, f"The proof of the log does not hold: {error}.") from error
+            what = "The registration of a passkey" if check == "enrolment" else "The proof of the log"
+            raise _Broken(check, f"{what} does not hold: {error}.") from error
+        if unmet is None and self.done.get("enrolment") == "unmet":
+            unmet = (
+                "The log does not say of every vote that its passkey is the approver\u2019s. "
+                "Get the bundle again with enrolment=1."
+            )
+        return witnesses, unmet
+
+    def _note_enrolment(self, bundle: Mapping[str, Any], enrolled: bool) -> None:
+        if enrolled or self.enrolment:
+            self.done["enrolment"] = "passed" if enrolled else "unmet"
+        elif any("passkey" in vote for vote in _votes_in(bundle)):
+            self.done["enrolment"] = "absent"
+
+    def _trust_in(self, note: Note, origin: str) -> Tuple[Tuple[str, ...], Optional[str]]:
+        # A log whose key was rotated has several under its name.
+        logs = [] if self.policy is None else [key for key in self.policy.logs if key.name == origin]
+        if self.policy is None or not logs:
+            self.done["checkpoint"] = "unmet"
+            if self.policy is None:
+                return (), "Only a log that a policy trusts can say whose passkey signed, and there is no policy."
+            return (), "The policy does not trust the log that the proof is from."
+        signed = verify_note(note, [*logs, *self.policy.witnesses.values()])
+        if not any(key in logs for key in signed):
+            raise NoteError("the log did not sign it")
+        self.done["checkpoint"] = "passed"
+        met = self.policy.met(signed)
+        self.done["witnesses"] = "passed" if met else "unmet"
+        names = tuple(key.name for key in signed if key not in logs)
+        return names, None if met else "Fewer witnesses have seen the log than the policy asks for."
 
 
 def _check_of(refusal: Refusal) -> str:
@@ -301,23 +330,60 @@ def _lists_intent(batch: str, intent: str, payload: Mapping[str, Any]) -> bool:
     return listed and own[0].get("decision") == payload["decision"] and theirs and same_service
 
 
-def _included(bundle: Mapping[str, Any], log: Mapping[str, Any]) -> Tuple[str, Any]:
+def _votes_in(bundle: Mapping[str, Any]) -> List[Mapping[str, Any]]:
+    """All votes, the closing one last."""
+    return [*bundle.get("votes", []), bundle]
+
+
+def _included(bundle: Mapping[str, Any], log: Mapping[str, Any]) -> Tuple[str, Note]:
     index, path, checkpoint = parse_proof(log["proof"])
     note = parse_note(checkpoint)
     origin, size, root = parse_checkpoint(note.text)
-    votes = (*bundle.get("votes", []), bundle)
+    votes = _votes_in(bundle)
     # The log commits to the passkeys, too: the receipts name none.
     proofs = [{"passkey": signed[0]} if signed else {} for signed in map(_signed_by, votes)]
     receipts = [{**(_receipt_of(vote) or {}), **proof} for vote, proof in zip(votes, proofs)]
-    subject = canonicalize(receipts[0] if len(receipts) == 1 else receipts)
-    try:
-        record = from_base64(log["record"], url=True)
-    except ValueError as error:
-        raise NoteError("the record is not a hash") from error
-    entry = record + hashlib.sha256(subject.encode()).digest()
-    if len(record) != 32 or not includes(entry, index, size, root, path):
+    entry = _entry_of(log["record"], receipts[0] if len(receipts) == 1 else receipts)
+    if not includes(entry, index, size, root, path):
         raise NoteError("the decision is not in the tree of its checkpoint")
     return origin, note
+
+
+def _entry_of(record: str, subject: Any) -> bytes:
+    try:
+        content = from_base64(record, url=True)
+    except ValueError as error:
+        raise NoteError("the record is not a hash") from error
+    if len(content) != 32:
+        raise NoteError("the record is not a hash")
+    return content + hashlib.sha256(canonicalize(subject).encode()).digest()
+
+
+def _are_enrolled(bundle: Mapping[str, Any], log: Mapping[str, Any], held: List[Valid]) -> bool:
+    """
+    Whether every vote has a registration. Each that is there must be of that passkey, by that person, in the tree of the decision,
+    and before it.
+    """
+    index, _, checkpoint = parse_proof(log["proof"])
+    _, size, root = parse_checkpoint(parse_note(checkpoint).text)
+    votes = _votes_in(bundle)
+    for vote, valid in zip(votes, held):
+        if "enrolment" not in vote:
+            continue
+        enrolment = vote["enrolment"]
+        subject = enrolment["subject"]
+        if subject["public_key"] != vote["passkey"]["key"]:
+            raise NoteError("it is of another passkey")
+        if subject["approver"] != valid.acted:
+            raise NoteError("it is of another person")
+        place, path, own = parse_proof(enrolment["proof"])
+        if own != checkpoint:
+            raise NoteError("it is under another checkpoint than the decision")
+        if place >= index:
+            raise NoteError("it came after the decision")
+        if not includes(_entry_of(enrolment["record"], subject), place, size, root, path):
+            raise NoteError("it is not in the tree of the checkpoint")
+    return all("enrolment" in vote for vote in votes)
 
 
 #: Members of each object: those it must have, and those it may have.
@@ -326,8 +392,10 @@ _SHAPES: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...]]] = {
     "passkey": (("key", "authenticator_data", "signature"), ("client_data", "batch")),
     "totp": (("checked_by",), ()),
     "log": (("record", "proof"), ()),
-    "vote": (("receipt", "intent"), ("passkey", "totp")),
-    "bundle": (("format", "receipt", "intent"), ("passkey", "totp", "context", "votes", "log")),
+    "enrolment": (("record", "subject", "proof"), ()),
+    "subject": (("aaguid", "approver", "attestation", "credential_id", "public_key"), ()),
+    "vote": (("receipt", "intent"), ("passkey", "totp", "enrolment")),
+    "bundle": (("format", "receipt", "intent"), ("passkey", "totp", "enrolment", "context", "votes", "log")),
 }
 
 
@@ -354,6 +422,9 @@ def _fault(bundle: Dict[str, Any]) -> Optional[str]:
         return "log"
     if not isinstance(others, list) or len(others) > MAX_VOTES or ("votes" in bundle and not others):
         return "votes"
+    # Under which checkpoint a registration is, only the place of the decision says.
+    if "log" not in bundle and any(isinstance(vote, dict) and "enrolment" in vote for vote in (bundle, *others)):
+        return "enrolment"
     wrong = [at for at, vote in enumerate(others) if _fault_of_vote(vote, "vote") is not None]
     return _fault_of_vote(bundle, "bundle") or (f"votes[{wrong[0]}]" if wrong else None)
 
@@ -375,7 +446,17 @@ def _fault_of_vote(vote: Any, shape: str) -> Optional[str]:
         return "passkey"
     if "totp" in vote and vote["totp"] != {"checked_by": "service"}:
         return "totp"
+    if "enrolment" in vote and not ("passkey" in vote and _is_enrolment(vote["enrolment"])):
+        return "enrolment"
     return None
+
+
+def _is_enrolment(value: Any) -> bool:
+    if _odd_member(value, "enrolment") is not None or _odd_member(value["subject"], "subject") is not None:
+        return False
+    subject = value["subject"]
+    known = [fact for name, fact in subject.items() if fact is not None or name not in ("aaguid", "attestation")]
+    return all(map(is_text, (value["record"], value["proof"], *known)))
 
 
 def _odd_member(value: Any, shape: str) -> Optional[str]:

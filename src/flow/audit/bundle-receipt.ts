@@ -1,5 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { BUNDLE_FORMAT, type Bundle, type BundledVote } from '../../domain/bundle.ts'
+import type { AuditRecord } from '../../domain/audit.ts'
+import {
+  BUNDLE_FORMAT,
+  type Bundle,
+  type BundledVote,
+  type EnrolledPasskey,
+  type LogPlace,
+} from '../../domain/bundle.ts'
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { ReceiptPayload } from '../../domain/receipt.ts'
@@ -7,9 +14,10 @@ import type { ApprovalRequest, Vote } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { DecisionProof, LogStanding } from '../../domain/views.ts'
 import { subjectOf } from '../../signing/audit-chain.ts'
+import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
-import { formatProof, parseCheckpointText } from '../../signing/log/checkpoint.ts'
-import { decisionSubject } from '../../signing/log/leaves.ts'
+import { formatProof, type LogProof, parseCheckpointText } from '../../signing/log/checkpoint.ts'
+import { decisionSubject, enrolledPasskey } from '../../signing/log/leaves.ts'
 import { cosignedAt, parseNote } from '../../signing/log/note.ts'
 import { abridged } from '../../signing/passkey-assertion.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -25,6 +33,8 @@ import { proveRecord } from './read-log.ts'
 /** How far the decision must be in the log: not at all, in a signed checkpoint, or in one that a witness signed, too. */
 export interface BundleWish extends Wait {
   log: 'none' | 'logged' | 'witnessed'
+  /** Whether the registration of each passkey is to be in it, as far as the log has it. */
+  enrolment: boolean
 }
 
 /** Milliseconds between two looks at the log, which gets a checkpoint a second at most. */
@@ -50,7 +60,10 @@ export async function bundleReceipt(
     const found = await standingOf(deps, request)
     if (found.log === 'stopped') throw refusal('log_rolled_back')
     if (found.log === 'before_log') throw refusal('before_log')
-    if (found.log === 'witnessed' || found.log === wish.log) return { ...bundle, log: found.place }
+    if (found.log === 'witnessed' || found.log === wish.log) {
+      const placed = { ...bundle, log: found.place }
+      return wish.enrolment ? withEnrolments(deps, request, placed) : placed
+    }
     if (wish.signal.aborted) return undefined
     if (!hasPatience(deps, patience)) throw refusal('not_logged', { status: wish.log })
     await pause(LOOK_MS)
@@ -72,21 +85,20 @@ export async function proofFor(
   const standing = await standingOf(deps, request)
   const cosigned = 'witnesses' in standing ? standing.witnesses.map(({ name }) => name) : []
   const asked = deps.witnesses.map(({ key }) => key.name)
+  const awaited = asked.filter((name) => !cosigned.includes(name))
+  if (request.erased_at !== undefined) return { standing, awaited }
+  const bundle = bundleOf(request)
+  if (!('place' in standing)) return { standing, awaited, bundle }
   return {
     standing,
-    awaited: asked.filter((name) => !cosigned.includes(name)),
-    ...(request.erased_at === undefined && {
-      bundle: { ...bundleOf(request), ...('place' in standing && { log: standing.place }) },
-    }),
+    awaited,
+    bundle: await withEnrolments(deps, request, { ...bundle, log: standing.place }),
   }
 }
 
 /** Reads how far the log has the decision. */
-async function standingOf(deps: FlowDeps, { id, status, votes }: ApprovalRequest): Promise<LogStanding> {
-  const type = status === 'approved' ? 'approval.approved' : 'approval.rejected'
-  const subject = sha256Hex(decisionSubject(provable(votes)))
-  const [known] = await deps.trail.list({ subject: id, type, limit: 1 })
-  const record = known ?? (await deps.trail.findErased(subject))
+async function standingOf(deps: FlowDeps, request: ApprovalRequest): Promise<LogStanding> {
+  const { record, subject } = await recordOf(deps, request)
   const proven = record && (await proveRecord(deps, record.seq))
   if (record === undefined || proven === undefined) {
     const head = await deps.logs.current()
@@ -99,15 +111,75 @@ async function standingOf(deps: FlowDeps, { id, status, votes }: ApprovalRequest
     const time = name === origin ? undefined : cosignedAt(bytes)
     return time === undefined ? [] : { name, at: new Date(time * 1000) }
   })
-  const content = Buffer.from(record.content_sha256, 'hex')
   return {
     log: witnesses.length > 0 ? 'witnessed' : 'logged',
     origin,
     index: proven.index,
     size,
     witnesses,
-    place: { record: content.toString('base64url'), proof: formatProof(proven) },
+    place: placeIn(record, proven),
   }
+}
+
+/** Finds the record of the decision, and returns the hash of what it is to be about. */
+async function recordOf({ trail }: FlowDeps, { id, status, votes }: ApprovalRequest) {
+  const type = status === 'approved' ? 'approval.approved' : 'approval.rejected'
+  const subject = sha256Hex(decisionSubject(provable(votes)))
+  const [known] = await trail.list({ subject: id, type, limit: 1 })
+  return { subject, record: known ?? (await trail.findErased(subject)) }
+}
+
+function placeIn({ content_sha256 }: AuditRecord, proof: LogProof): LogPlace {
+  return { record: Buffer.from(content_sha256, 'hex').toString('base64url'), proof: formatProof(proof) }
+}
+
+/** Adds the registration of each passkey that the log had before the decision. One checkpoint proves all, so the proof of the decision may be a newer one. */
+async function withEnrolments(deps: FlowDeps, request: ApprovalRequest, bundle: Bundle): Promise<Bundle> {
+  const { record: decision } = await recordOf(deps, request)
+  if (decision === undefined) return bundle
+  const signed = request.votes.filter(({ receipt }) => receipt !== undefined)
+  const found = await Promise.all(signed.map((vote) => enrolmentOf(deps, vote)))
+  const enrolled = found.flat().filter(({ record }) => record.seq < decision.seq)
+  const earlier = enrolled.map(({ record }) => record.seq)
+  const proven = await proveRecord(deps, decision.seq, earlier)
+  if (proven === undefined) return bundle
+  const enrolments = new Map(
+    enrolled.flatMap(({ did, subject, record }, at) => {
+      const proof = proven.earlier[at]
+      return proof === undefined ? [] : [[did, { ...placeIn(record, proof), subject }]]
+    }),
+  )
+  const withOwn = <Voted extends BundledVote>(vote: Voted) => ({
+    ...vote,
+    ...given({ enrolment: enrolments.get(vote.receipt.did) }),
+  })
+  const { votes, ...closing } = bundle
+  return { ...withOwn(closing), ...given({ votes: votes?.map(withOwn) }), log: placeIn(decision, proven) }
+}
+
+/** A passkey that voted, and the record of its registration. */
+interface Enrolled {
+  did: string
+  subject: EnrolledPasskey
+  record: AuditRecord
+}
+
+/** More passkeys than a person registers in all. */
+const MOST_ENROLMENTS = 1000
+
+/** Finds the record of the registration of the passkey that voted; of none from before the log, whose record names no key. */
+async function enrolmentOf(
+  { trail }: FlowDeps,
+  { user_id, approver, delegate, decision_id: did, evidence }: Vote,
+): Promise<Enrolled[]> {
+  // An authenticator could have spelt its key in a way that verifiers do not read.
+  if (evidence.type !== 'passkey' || signedPasskey(evidence)?.key !== evidence.public_key) return []
+  const subject = enrolledPasskey(delegate ?? approver, evidence)
+  const hash = sha256Hex(canonicalize(subject))
+  const type = 'factor.passkey_added'
+  const added = await trail.list({ subject: user_id, type, limit: MOST_ENROLMENTS })
+  const record = added.find((one) => subjectOf(one) === hash) ?? (await trail.findErased(hash))
+  return record === undefined ? [] : [{ did, subject, record }]
 }
 
 /** @throws Refusal `no_receipt`, `receipt_erased` */

@@ -119,18 +119,29 @@ function indexOf({ follows }: LogHead, seq: number): number {
   return follows === undefined ? seq - 1 : seq
 }
 
-/** Proves that the record of that number is in the log; undefined while it is not. @throws what the store throws */
+type ProvenRecord = Proven & { index: number }
+
+/**
+ * Proves that the record of that number is in the log, and that earlier ones are, by the same checkpoint.
+ * @returns undefined while it is not
+ * @throws what the store throws
+ */
 export async function proveRecord(
   deps: ReadDeps,
   seq: number,
-): Promise<(Proven & { index: number }) | undefined> {
+  earlier: readonly number[] = [],
+): Promise<(ProvenRecord & { earlier: ProvenRecord[] }) | undefined> {
   const head = await deps.logs.current()
   if (head?.note === undefined) return undefined
   const index = indexOf(head, seq)
   const { size, note } = cosignedTree(head, index) ?? { size: head.size, note: head.note }
   if (index >= size) return undefined
-  const path = await readRanges(deps, head, inclusionRanges(index, size))
-  return { index, path, checkpoint: note }
+  const prove = async (at: number): Promise<ProvenRecord> => {
+    const path = await readRanges(deps, head, inclusionRanges(at, size))
+    return { index: at, path, checkpoint: note }
+  }
+  const others = await Promise.all(earlier.map((one) => prove(indexOf(head, one))))
+  return { ...(await prove(index)), earlier: others }
 }
 
 /** The cosigned checkpoint, if that place is in it. */

@@ -13,8 +13,9 @@ import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isTransport, type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
+import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
-import { passkeySubject } from '../../signing/log/leaves.ts'
+import { enrolledPasskey } from '../../signing/log/leaves.ts'
 import type { AuthenticatorModels, PeopleDeps, RelyingParty } from '../deps.ts'
 import { CeremonyError, CHALLENGE_MS, checkClientData } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
@@ -167,7 +168,7 @@ export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: str
 
 /** Returns the detail by which the log names a new passkey of that person. */
 export function subjectOfPasskey({ approver }: User, passkey: Passkey): { subject_sha256: string } {
-  return { subject_sha256: sha256Hex(passkeySubject(approver, passkey)) }
+  return { subject_sha256: sha256Hex(canonicalize(enrolledPasskey(approver, passkey))) }
 }
 
 /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type AuthenticationResponseJSON, verifyAuthenticationResponse } from '@simplewebauthn/server'
 import type { Authenticators } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import type { Evidence } from '../../domain/request.ts'
 import type { Passkey, User } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
@@ -172,6 +173,7 @@ function evidenceOf(
     type: 'passkey',
     credential_id: passkey.credential_id,
     public_key: passkey.public_key,
+    ...given({ aaguid: passkey.aaguid, attestation: passkey.attestation }),
     client_data_json: response.clientDataJSON,
     authenticator_data: response.authenticatorData,
     signature: response.signature,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { BUNDLE_FORMAT, BUNDLE_TYPE, type Bundle } from '../../domain/bundle.ts'
+import { BUNDLE_TYPE } from '../../domain/bundle.ts'
 import { NO_RECEIPT, withoutReceipt } from '../../domain/receipt.ts'
 import { cautionAfter } from '../../domain/restore.ts'
 import type { DecisionProof, Verdict } from '../../domain/views.ts'
-import { waitQuery } from './approvals.ts'
+import { bundleAnswer, bundleQuery, presentBundle } from './bundle.ts'
 import { delegateField } from './decision.ts'
 import {
   type Answer,
@@ -19,17 +19,6 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { idInPath, operations } from './shared/operation.ts'
-
-export const bundleQuery = z.object({
-  log: z
-    .enum(['none', 'logged', 'witnessed'], { error: 'must be none, logged or witnessed' })
-    .default('none')
-    .meta({
-      description:
-        'Waits until the decision is in a checkpoint of the log (`logged`), and until a witness has signed it, too (`witnessed`).',
-    }),
-  ...waitQuery.shape,
-})
 
 /** The signed payload, format 1 (interface, "Signed payload"). */
 const payloadAnswer = z
@@ -135,54 +124,6 @@ const jwksAnswer = z
     id: 'JsonWebKeySet',
     description: 'RFC 7517 key set. Old keys stay in it, so old receipts can always be verified.',
   })
-
-const base64url = z.string().regex(/^[A-Za-z0-9_-]+$/)
-
-const voteMembers = {
-  receipt: z
-    .strictObject({ did: idField('dec'), ts: z.int(), signature: signatureField, public_key_id: keyIdField })
-    .meta({ description: 'The rest of the signed payload follows from the intent and the kind of proof.' }),
-  intent: z.string().meta({ description: 'RFC 8785 text to which the `nonce` and the challenge commit.' }),
-  passkey: z
-    .strictObject({
-      key: base64url.meta({ description: 'COSE key.' }),
-      client_data: z
-        .string()
-        .optional()
-        .meta({ description: 'The exact text that was signed; absent where it is the usual one.' }),
-      authenticator_data: base64url,
-      signature: base64url,
-      batch: z.string().optional().meta({
-        description:
-          'One gesture decided several requests: the text that was the challenge, with the hash of this intent in it.',
-      }),
-    })
-    .optional()
-    .meta({ description: "The approver's own signature over the intent." }),
-  totp: z
-    .strictObject({ checked_by: z.literal('service') })
-    .optional()
-    .meta({ description: 'A code was checked by the service, and by nobody else.' }),
-}
-
-const bundleAnswer = z
-  .strictObject({
-    format: z.literal(BUNDLE_FORMAT),
-    ...voteMembers,
-    context: z.string().optional().meta({ description: 'RFC 8785 text of the context.' }),
-    votes: z.array(z.strictObject(voteMembers)).optional().meta({
-      description: 'The other signed votes, in the order in which they were cast; absent if there is none.',
-    }),
-    log: z.strictObject({ record: base64url, proof: z.string() }).optional().meta({
-      description: 'The hash of the audit record, and the proof that it is in the log (C2SP tlog-proof).',
-    }),
-  })
-  .meta({ id: 'ReceiptBundle', description: 'Everything that proves one decision, as RFC 8785 JSON.' })
-
-/** Presents a bundle. Its members are texts that were signed, so nothing is changed. */
-export function presentBundle(bundle: Bundle): Answer<typeof bundleAnswer> {
-  return bundle
-}
 
 export const proofAnswer = z
   .strictObject({

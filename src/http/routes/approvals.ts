@@ -38,7 +38,8 @@ import {
   waitQuery,
 } from '../api/approvals.ts'
 import { createBody, createManyBody, createQuery, presentMade } from '../api/approvals-create.ts'
-import { bundleQuery, presentBundle, presentVerdict, type verdictAnswer } from '../api/receipts.ts'
+import { bundleQuery, presentBundle } from '../api/bundle.ts'
+import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone } from '../event-stream.ts'
 import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -228,11 +229,11 @@ async function waitInSlot(
 
 /** The bytes are the bundle: verifiers accept no other spelling of it. */
 const showBundle: Endpoint<z.ZodString, WithId> = async (deps, request, response) => {
-  const { log, timeout } = parseInput(bundleQuery, request.query)
+  const { log, enrolment, timeout } = parseInput(bundleQuery, request.query)
   const caller = callerOf(response)
   const giveBack = log === 'none' ? undefined : deps.waitSlots.take(caller.key)
   try {
-    const wish = { log, ms: timeout * 1000, signal: clientGone(response) }
+    const wish = { log, enrolment, ms: timeout * 1000, signal: clientGone(response) }
     const bundle = await bundleReceipt(deps, caller, request.params.id, wish)
     if (bundle !== undefined) response.type(BUNDLE_TYPE).send(canonicalize(presentBundle(bundle)))
   } finally {

@@ -1,5 +1,5 @@
 import type { AuthenticatorFacts } from '../../domain/authenticator.ts'
-import type { SignedPasskey } from '../../domain/bundle.ts'
+import type { EnrolledPasskey, SignedPasskey } from '../../domain/bundle.ts'
 import { given } from '../../domain/given.ts'
 import type { SignedReceipt } from '../../domain/receipt.ts'
 import type { Vote } from '../../domain/request.ts'
@@ -41,8 +41,8 @@ export function voteSubject({ decision_id, intent_json }: Pick<Vote, 'decision_i
   return canonicalize({ decision_id, intent: intent_json })
 }
 
-/** The text whose SHA-256 is the subject of a new passkey, RFC 8785. Keys are base64url, of COSE bytes the key itself. */
-export function passkeySubject(
+/** The subject of a new passkey: the SHA-256 of its RFC 8785 text. */
+export function enrolledPasskey(
   approver: string,
   {
     credential_id,
@@ -50,7 +50,7 @@ export function passkeySubject(
     aaguid,
     attestation,
   }: Pick<Passkey, 'credential_id' | 'public_key'> & AuthenticatorFacts,
-): string {
+): EnrolledPasskey {
   const model = { aaguid: aaguid ?? null, attestation: attestation ?? null }
-  return canonicalize({ approver, credential_id, public_key, ...model })
+  return { approver, credential_id, public_key, ...model }
 }

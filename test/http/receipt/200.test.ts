@@ -143,12 +143,13 @@ describe('with its place in the log', () => {
     const id = await ask(setting)
     await decideByPasskey(setting, id, 'approved')
     const logged = [...PASSKEY, 'inclusion', 'checkpoint', 'witnesses']
+    const enrolled = logged.toSpliced(-2, 0, 'enrolment')
     const text = await bundleOf(id, setting.key, '?log=logged')
     expect(await judged(text, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
     const { index, size, bundle, ...shown } = await proofOf(id)
     expect(shown).toEqual({ log: 'logged', origin: expect.any(String), witnesses: [], awaited: [] })
     expect(index).toBeLessThan(size)
-    expect((await judged(bundle, {}, await trust())).passed).toEqual(logged)
+    expect((await judged(bundle, { enrolment: true }, await trust())).passed).toEqual(enrolled)
 
     const owner = await enrolWithPasskey(service, 'one@example.com')
     const second = await enrolWithPasskey(service, 'two@example.com')
@@ -156,16 +157,20 @@ describe('with its place in the log', () => {
     const key = await keyOf(service, owner.userId)
     const both = await ask({ service, key })
     for (const who of [owner, second]) await decideByPasskey({ service, owner: who }, both, 'approved')
-    const several: Bundle = JSON.parse(await bundleOf(both, key, '?log=logged&timeout=20'))
-    expect(await judged(canonicalize(several), {}, await trust())).toMatchObject({
+    const several: Bundle = JSON.parse(await bundleOf(both, key, '?log=logged&enrolment=1&timeout=20'))
+    expect(await judged(canonicalize(several), { enrolment: true }, await trust())).toMatchObject({
       verdict: 'good',
-      passed: logged,
+      passed: enrolled,
     })
     const [vote] = several.votes ?? []
-    const { receipt, intent, passkey } = several
-    expect(
-      await judged(canonicalize({ ...several, ...vote, votes: [{ receipt, intent, passkey }] })),
-    ).toMatchObject({
+    const { receipt, intent, passkey, enrolment } = several
+    const exchanged = { ...several, enrolment: vote?.enrolment, votes: [{ ...vote, enrolment }] }
+    expect(await judged(canonicalize(exchanged), {}, await trust())).toMatchObject({
+      verdict: 'bad',
+      message: 'The registration of a passkey does not hold: it is of another passkey.',
+    })
+    const unlike = { ...several, ...vote, votes: [{ receipt, intent, passkey, enrolment }] }
+    expect(await judged(canonicalize(unlike))).toMatchObject({
       verdict: 'bad',
       message: 'The proof of the log does not hold: the decision is not in the tree of its checkpoint.',
     })
@@ -181,6 +186,51 @@ describe('with its place in the log', () => {
     )
     const later = await bundleOf(both, key, '?log=logged')
     expect(await judged(later, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
+  })
+
+  it('has the registration of the passkey, in its own words, once that and its record are gone as well', async () => {
+    const owner = await enrolWithPasskey(service, 'registers@example.com', {
+      model: '01020304-0506-0708-0102-030405060708',
+      format: 'packed',
+    })
+    const key = await keyOf(service, owner.userId)
+    const id = await ask({ service, key })
+    await decideByPasskey({ service, owner }, id, 'approved')
+    const query = '?log=logged&enrolment=1&timeout=20'
+    const text = await bundleOf(id, key, query)
+    const { approver } = JSON.parse(JSON.parse(text).intent)
+    expect(JSON.parse(text).enrolment.subject).toEqual({
+      aaguid: '01020304-0506-0708-0102-030405060708',
+      approver,
+      attestation: 'packed',
+      credential_id: owner.authenticator.credentials[0]?.id,
+      public_key: JSON.parse(text).passkey.key,
+    })
+    expect(JSON.parse(await bundleOf(id, key, '?log=logged'))).not.toHaveProperty('enrolment')
+
+    await alter(service, 'users', owner.userId, { passkeys: [] })
+    const { trail } = service.composition.deps
+    const about = { subject: owner.userId, type: 'factor.passkey_added', limit: 1 } as const
+    const [record] = await trail.list(about)
+    const { seq = 0, entry } = record ?? {}
+    const subject_sha256 = String(entry?.detail?.subject_sha256)
+    await trail.erase([{ seq, subject_sha256 }])
+    expect(await trail.list(about)).toEqual([])
+    expect(await judged(await bundleOf(id, key, query), { enrolment: true }, await trust())).toMatchObject({
+      verdict: 'good',
+      passed: expect.arrayContaining(['enrolment']),
+    })
+    // As records from before the log have none.
+    const records = service.composition.connection.collection('audit_log')
+    const erased = { subject_sha256: Buffer.from(subject_sha256, 'hex') }
+    const { modifiedCount } = await records.updateOne(erased, { $unset: { subject_sha256: 1 } })
+    expect(modifiedCount).toBe(1)
+    const without = await bundleOf(id, key, query)
+    expect(JSON.parse(without)).not.toHaveProperty('enrolment')
+    expect(await judged(without, { enrolment: true }, await trust())).toMatchObject({
+      verdict: 'unmet',
+      message: expect.stringContaining('its passkey is the approver’s'),
+    })
   })
 
   it('503 until a witness signed it, too, when the time is over; 409 for a decision from before the log', async () => {
@@ -209,7 +259,7 @@ describe('with its place in the log', () => {
       cosigned_at: new Date(),
     }
     await heads.updateOne({}, { $set: cosigned })
-    const seen = await bundleOf(id, setting.key, '?log=witnessed&timeout=1')
+    const seen = await bundleOf(id, setting.key, '?log=witnessed&enrolment=1&timeout=1')
     expect(JSON.parse(seen).log.proof).toContain(line)
     expect((await judged(seen, {}, await trust())).passed).toContain('checkpoint')
     expect(await proofOf(id)).toMatchObject({
@@ -257,7 +307,14 @@ describe('nothing to prove', () => {
     expect([gone.status, Object(await gone.json()).error]).toEqual([410, 'receipt_erased'])
     expect(await proofOf(decided)).not.toHaveProperty('bundle')
 
-    const odd = await caller.send(`/api/v1/approvals/${id}/receipt?log=all`)
-    expect(odd).toMatchObject({ status: 400, body: { error: 'invalid_field', field: 'log' } })
+    for (const [query, field] of [
+      ['log=all', 'log'],
+      ['enrolment=1', 'enrolment'],
+      ['log=logged&enrolment=true', 'enrolment'],
+    ])
+      expect(await caller.send(`/api/v1/approvals/${id}/receipt?${query}`)).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_field', field },
+      })
   })
 })
