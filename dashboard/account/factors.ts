@@ -53,10 +53,15 @@ export function passkeysSection(factors: Factors, done: Done): HTMLElement {
       'Confirm with what you already have before a new passkey is added.',
     )
     if (proof === undefined) return
-    const asked = newPasskeyForm(part, { proof, can_attest }, done, () => {
-      part.body.replaceChildren(...usual)
-      add.focus()
-    })
+    const asked = newPasskeyForm(
+      part,
+      { proof, can_attest, taken: passkeys.map((one) => one.name) },
+      done,
+      () => {
+        part.body.replaceChildren(...usual)
+        add.focus()
+      },
+    )
     part.body.replaceChildren(list, asked)
     asked.querySelector('input')?.focus()
   }
@@ -98,14 +103,23 @@ function passkeyRow(
   )
 }
 
+/** Returns the name, or with a number that no passkey of the person has yet. */
+function newName(name: string, taken: readonly string[]): string {
+  const names = [name, ...taken.map((_, at) => `${name} ${at + 2}`)]
+  return names.find((one) => !taken.includes(one)) ?? name
+}
+
 /** Creates the passkey on a second press: browsers require a gesture for it. `failed` restores the previous content. */
 function newPasskeyForm(
   part: Section,
-  { proof, can_attest }: { proof: Proof; can_attest: boolean | undefined },
+  { proof, can_attest, taken }: { proof: Proof; can_attest: boolean | undefined; taken: readonly string[] },
   done: Done,
   failed: () => void,
 ): HTMLElement {
-  const name = nameField('Name of the new passkey', undefined, { value: deviceName() })
+  const about = 'To keep it on a phone, choose another device in your browser’s prompt, and then the phone.'
+  const name = nameField('Name of the new passkey', taken.length > 0 ? about : undefined, {
+    value: newName(deviceName(), taken),
+  })
   const make = checkBox('Verify its model', {
     hint: 'Your browser asks whether this service may see the model of the authenticator. Some accounts accept only such passkeys.',
     checked: false,

@@ -9,7 +9,7 @@ export function timesSection(): HTMLElement {
   const exact = matchMedia('(hover: hover)').matches ? '; the exact time shows on hover' : ''
   const part = section('Times', `How times are shown in this browser. Lists say how long ago${exact}.`)
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone
-  const choices: Choice[] = [['', `The browser’s own (${own})`], ...zones()]
+  const choices: Choice[] = [['', `The browser’s own (${RENAMED[own] ?? own})`], ...zones()]
   const choice = choiceField({ label: 'Time zone', name: 'zone', choices, value: chosenZone() })
   applyAtOnce(part, choice.input, chooseZone)
   part.body.append(choice.row)
@@ -46,12 +46,29 @@ function applyAtOnce(part: Section, input: HTMLSelectElement, store: (value: str
   )
 }
 
-/** The time zones that the browser knows, grouped by continent. */
+/** Names of today for those that browsers still write in an older way. */
+const RENAMED: Readonly<Record<string, string>> = {
+  'Africa/Asmera': 'Africa/Asmara',
+  'America/Godthab': 'America/Nuuk',
+  'Asia/Calcutta': 'Asia/Kolkata',
+  'Asia/Katmandu': 'Asia/Kathmandu',
+  'Asia/Rangoon': 'Asia/Yangon',
+  'Asia/Saigon': 'Asia/Ho_Chi_Minh',
+  'Atlantic/Faeroe': 'Atlantic/Faroe',
+  'Europe/Kiev': 'Europe/Kyiv',
+  'Pacific/Enderbury': 'Pacific/Kanton',
+  'Pacific/Ponape': 'Pacific/Pohnpei',
+  'Pacific/Truk': 'Pacific/Chuuk',
+}
+
+/** The time zones that the browser knows, grouped by continent, each under its name of today. */
 export function zones(): Choice[] {
   const groups = new Map<string, [string, string][]>()
-  for (const zone of Intl.supportedValuesOf('timeZone')) {
-    const [group = '', ...place] = zone.split('/')
-    if (place.length === 0) continue
+  const known = Intl.supportedValuesOf('timeZone')
+  const named = known.map((zone) => [zone, RENAMED[zone] ?? zone] as const)
+  for (const [zone, name] of named.sort(([, a], [, b]) => a.localeCompare(b))) {
+    const [group = '', ...place] = name.split('/')
+    if (place.length === 0 || (name !== zone && known.includes(name))) continue
     const label = place.join(', ').replaceAll('_', ' ')
     groups.set(group, [...(groups.get(group) ?? []), [zone, label]])
   }

@@ -142,6 +142,7 @@ class WaitingSection {
         run: () => this.#decide('rejected'),
       },
       { key: 'Escape', does: 'Clear the selection', run: () => this.#clear() },
+      { key: 'n', does: 'After a decision, on its page: open the next request' },
     ]
   }
 

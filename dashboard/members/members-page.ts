@@ -17,6 +17,7 @@ import {
 } from '../../webauthn-page/kit/dom/element.ts'
 import { emailField, form, nameField, readEmail } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { confirmed, type Proof } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
@@ -228,6 +229,7 @@ function recoveryLinkView(
       moment(expires_at),
       '. Whoever opens it then decides in their name: be sure that it was they who asked you, and give it to them alone.',
     ),
+    localOnly(url),
     secretBox(url, 'the link'),
     buttonRow(button('I have handed it over', 'plain', close)),
   )
@@ -315,8 +317,18 @@ function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => 
       moment(expires_at),
       '. Give it to them alone, in a way you trust. If they are new here, the first person to open it signs up in their place; if they have signed up before, they sign in to accept.',
     ),
+    localOnly(url),
     secretBox(url, 'the invitation link'),
     buttonRow(button('I have handed it over', 'plain', close)),
+  )
+}
+
+/** Warns of a link that leads nowhere on the device of the other person. */
+function localOnly(url: string): HTMLElement | undefined {
+  if (new URL(url).hostname !== 'localhost') return undefined
+  return notice(
+    'warning',
+    'this link works only on this machine: the service is at localhost. For other people the operator sets BASE_URL to an address that they can reach.',
   )
 }
 

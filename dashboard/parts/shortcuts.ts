@@ -11,10 +11,13 @@ export interface Shortcut {
   run?(): void
 }
 
+/** Handled for all pages (`dashboard/main.ts`). */
+const GO_TO: Shortcut = { key: 'Ctrl K', does: 'Go to a page, a filter or a request' }
+
 /** Makes the keys work anywhere but in fields and dialogs, until `signal`. @returns a function that shows all of them */
 export function shortcuts(keys: readonly Shortcut[], signal: AbortSignal): () => void {
   const explain: Shortcut = { key: '?', does: 'Show this list', run: () => void showKeys() }
-  const all = [...keys, explain]
+  const all = [...keys, GO_TO, explain]
   const showKeys = (): Promise<unknown> =>
     openDialog('Keyboard shortcuts', (close) => [
       keyList(all),

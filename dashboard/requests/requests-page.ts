@@ -23,20 +23,25 @@ import { withdrawButton } from './withdraw.ts'
 /** `/requests`: all requests of the account, newest first, as far as the person may see them. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
   // The list is complete without.
-  const totals = totalsOf(context).catch(() => undefined)
+  const counting = totalsOf(context).catch(() => undefined)
   const known = await loadKnown(context)
+  const totals = await counting
   const list = await filteredList<RequestRow, RequestPage>({
     context,
     path: '/requests',
     names: REQUEST_FILTERS,
     fields: (filters) => requestFilterFields(filters, known),
     shape: requestPageShape,
-    list: (filters) => requestTable(context, filters.get('status') === 'pending'),
+    list: (filters) => {
+      // They would read as what the search found.
+      if (totals !== undefined) totals.hidden = filters.has('q')
+      return requestTable(context, filters.get('status') === 'pending')
+    },
     called: ['request', 'requests'],
     none: emptyFor(context),
   })
   const trouble = known?.policy ? policyTrouble(known.policy, context.href) : []
-  const head = [el('h1', {}, 'Requests'), (await totals) ?? lede(ledeFor(context))]
+  const head = [el('h1', {}, 'Requests'), totals ?? lede(ledeFor(context))]
   const scene = div('history', ...head, ...trouble, ...list)
   return { title: 'Requests', scene, wide: true }
 }

@@ -57,7 +57,7 @@ export function reasonsSection({ reject_reasons }: Account, done: Done): HTMLEle
     name: 'reject_reasons',
     hint: 'One a line, at most 8. Empty for none.',
     multiline: true,
-    attributes: { spellcheck: 'true' },
+    attributes: { spellcheck: 'true', rows: Math.max(3, reject_reasons.length + 1) },
   })
   reasons.input.value = reject_reasons.join('\n')
   const save = async (): Promise<void> => {

@@ -4,6 +4,7 @@ import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
 import { endSession, noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { notice, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { keepNavigation, showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -52,7 +53,10 @@ export class Router {
     // it, this document loads again.
     history.scrollRestoration = 'manual'
     addEventListener('pagehide', rememberScroll)
-    return this.#open({ first: true, scroll: scrollOf(history.state) })
+    // What a page before this document has done (`webauthn-page/enrol`).
+    const message = kept('sessionStorage', 'news') ?? undefined
+    keep('sessionStorage', 'news', null)
+    return this.#open({ first: true, scroll: scrollOf(history.state), message })
   }
 
   #find(path: string): { entry: PageEntry; params: Record<string, string> } | undefined {

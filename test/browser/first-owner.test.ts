@@ -231,5 +231,16 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(await page.locator('main').innerText()).toContain(
       'On the server, “countersign user owner-link” prints a new link.',
     )
+    // The theme that was chosen on a page holds at /docs, too.
+    const colour = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    for (const [theme, shown] of [
+      ['dark', 'rgb(15, 21, 19)'],
+      ['light', 'rgb(243, 245, 244)'],
+    ]) {
+      await page.evaluate(`localStorage.setItem('theme', '${theme}')`)
+      await page.emulateMedia({ colorScheme: theme === 'dark' ? 'light' : 'dark' })
+      await page.goto('/docs')
+      expect(await colour()).toBe(shown)
+    }
   })
 })

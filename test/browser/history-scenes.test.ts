@@ -97,6 +97,12 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
       expect(await totals.getByRole('link', { name: '36 expired' }).getAttribute('href')).toBe(
         '/requests?status=expired&sandbox=false&from=2026-10-31',
       )
+      // They would read as what the search found.
+      const search = page.getByRole('searchbox', { name: 'Search' })
+      await search.fill('deploy')
+      await totals.waitFor({ state: 'hidden' })
+      await search.fill('')
+      await totals.waitFor()
     },
   },
   'empty history': { path: '/requests', ready: '.history' },

@@ -89,7 +89,9 @@ describeInBrowser('an inbox of many', () => {
   })
 
   it('shows the number on the icons, as long as it is followed', async () => {
-    await page.addInitScript('navigator.setAppBadge = async (count) => { window.badge = count }')
+    await page.addInitScript(`
+      navigator.setAppBadge = async (count) => { window.badge = count }
+      navigator.clearAppBadge = async () => { sessionStorage.setItem('badge', 'cleared') }`)
     const icon = (): Promise<unknown> => page.evaluate(`document.querySelector('link[rel="icon"]').href`)
     suite.server().state.pending = Array.from({ length: 3 }, (_, at) => samplePending({ id: `req_${at}` }))
     await open()
@@ -100,6 +102,9 @@ describeInBrowser('an inbox of many', () => {
     suite.server().state.pending = []
     await open()
     await expect.poll(() => page.evaluate('window.badge')).toBe(0)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await page.evaluate(`sessionStorage.getItem('badge')`)).toBe('cleared')
   })
 
   it('has the theme that was chosen in this browser, from the first moment and on every page', async () => {

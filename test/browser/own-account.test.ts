@@ -17,13 +17,16 @@ describeInBrowser('a person’s own account page', () => {
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await confirm(person)
     // Until the form is there the browser may still ask for the first passkey, which does not answer after the next lines.
-    await page.getByLabel('Name of the new passkey').waitFor()
+    const name = page.getByLabel('Name of the new passkey')
+    await name.waitFor()
+    expect(await name.inputValue()).toBe('Chrome on Linux 2')
+    await page.getByText('To keep it on a phone').waitFor()
     await plugIn(authenticator.session, 'usb')
     await authenticator.session.send('WebAuthn.setAutomaticPresenceSimulation', {
       authenticatorId: authenticator.id,
       enabled: false,
     })
-    await page.getByLabel('Name of the new passkey').fill('Security key')
+    await name.fill('Security key')
     await page.getByRole('button', { name: 'Use a security key' }).click()
     await page.getByText('The new passkey is ready.').waitFor()
     expect(await passkeys(person).locator('.entry-name').count()).toBe(2)

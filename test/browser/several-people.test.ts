@@ -15,6 +15,7 @@ async function invite({ page }: Person, email: string, role: 'Approver' | 'Audit
   await page.getByLabel('Role', { exact: true }).selectOption(role)
   await press(page, 'Invite')
   await confirm(page)
+  await page.getByText('this link works only on this machine').waitFor()
   const url = new URL(await page.locator('.secret-box code').innerText())
   await press(page, 'I have handed it over')
   return `${url.pathname}${url.hash}`
@@ -37,8 +38,15 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await approver.page.getByText('You are asked to join').waitFor()
     await press(approver.page, 'Create a passkey')
     await approver.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+    // Said once.
+    await approver.page
+      .getByText('you joined “owner”. Requests that name you appear in your inbox.')
+      .waitFor()
     const steps = approver.page.getByRole('region', { name: 'Next steps' })
     await steps.getByText('0 of 2 are done.').waitFor()
+    await approver.page.reload()
+    await steps.getByText('0 of 2 are done.').waitFor()
+    expect(await approver.page.getByText('you joined').count()).toBe(0)
     expect(await steps.getByRole('link').allInnerTexts()).toEqual(['Turn on notifications', 'Add a passkey'])
 
     const auditor = await suite.visit()
@@ -157,6 +165,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await known.page.getByRole('heading', { name: 'You are invited' }).waitFor()
     await press(known.page, 'Accept')
     await known.page.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor()
+    await known.page.getByText('you joined “second”.').waitFor()
     await owner.page.goto('/members')
     await owner.page.getByText('2 people can be named as approvers.').waitFor()
     // Who joined is not yet named by the policy: the pages must not look as if they decided.

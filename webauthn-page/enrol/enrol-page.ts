@@ -1,3 +1,4 @@
+import { visibleString } from '../../src/domain/text.ts'
 import {
   creationOptionsShape,
   type Invitation,
@@ -13,6 +14,7 @@ import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
 import { emailField, type Field, nameField, readEmail } from '../kit/dom/form.ts'
+import { keep } from '../kit/dom/kept.ts'
 import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
@@ -90,6 +92,7 @@ function showEnrolment(token: string, invitation: Invitation): void {
   const about = setup ? personFields() : undefined
   const enrolment: Enrolment = {
     token,
+    invitation,
     slot,
     person: () => (about === undefined ? {} : about.read()),
     fields: about?.fields ?? {},
@@ -184,6 +187,7 @@ function showQuestion(token: string, invitation: Invitation): void {
   const answer = (word: 'accept' | 'decline', next: string) => (): Promise<void> =>
     slot.attempt(async () => {
       await post(`/me/invitations/${account}/${word}`, word === 'accept' ? { token } : {}, okShape)
+      if (word === 'accept') noteJoined(invitation)
       location.replace(next)
     })
   show(
@@ -222,6 +226,7 @@ function show(invitation: Invitation, ...parts: Child[]): void {
 
 interface Enrolment {
   token: string
+  invitation: Invitation
   slot: NoticeSlot
   /** Reads e-mail and name of the first owner; empty for an invited person; undefined while the fields are invalid. */
   person(): Person | Record<string, never> | undefined
@@ -267,12 +272,20 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
   return [works ? passkey : missing, enrolment.slot.element, totp]
 }
 
-function goIn(): void {
+/** The page that opens next says it once. */
+function noteJoined({ account_name, role, opens_at }: Invitation): void {
+  if (account_name === undefined || role === undefined || opens_at !== undefined) return
+  const asked = role === 'approver' ? ' Requests that name you appear in your inbox.' : ''
+  keep('sessionStorage', 'news', `you joined “${visibleString(account_name)}”.${asked}`)
+}
+
+function goIn(invitation: Invitation): void {
+  noteJoined(invitation)
   location.replace('/')
 }
 
 async function enrolPasskey(
-  { token, slot, person, fields }: Enrolment,
+  { token, invitation, slot, person, fields }: Enrolment,
   name: Field,
   hints: PasskeyHints,
 ): Promise<void> {
@@ -283,7 +296,7 @@ async function enrolPasskey(
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
     const credential = await createPasskey({ ...options, hints }, slot)
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
-    goIn()
+    goIn(invitation)
   }
   await slot.attempt(work, { ...fields, passkey_name: name })
 }
@@ -296,7 +309,11 @@ interface Person {
 
 /** The fields for the first owner. If a field is invalid, `read` marks it and returns undefined. */
 function personFields() {
-  const email = emailField('E-mail', 'email', 'Colleagues know you by it, and it signs you in with a code.')
+  const email = emailField(
+    'E-mail',
+    'email',
+    'Colleagues know you by it. You also enter it when you sign in with a code of an authenticator app.',
+  )
   const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
   const organisation = nameField(
     'Organisation (optional)',
@@ -321,7 +338,7 @@ function personFields() {
 }
 
 /** Enrols without a passkey: secret, first code, backup codes. */
-async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Promise<void> {
+async function enrolTotp({ token, invitation, slot, person, fields, back }: Enrolment): Promise<void> {
   const work = async (): Promise<void> => {
     const who = person()
     if (who === undefined) return
@@ -329,7 +346,7 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
     const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
     const setup = totpSetup(secret, async (code) => {
       const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
-      const saved = backupCodes(backup_codes, goIn)
+      const saved = backupCodes(backup_codes, () => goIn(invitation))
       showScene('Backup codes', plainScene('Save your backup codes', saved))
     })
     const scene = plainScene(

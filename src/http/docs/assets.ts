@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 
-/** The stylesheet of `/docs` and of notices. Every colour pair has at least WCAG AA contrast in both colour schemes. */
+const DARK = `color-scheme: dark;
+    --page: #0f1513; --surface: #18201d; --sunken: #111816; --ink: #e9efec; --muted: #a5b3ae; --line: #2f3b37;
+    --accent: #6fcfa9; --get: #a9cdf7; --get-soft: #172738; --post: #6fcfa9; --post-soft: #15302a;
+    --delete: #ff9d94; --delete-soft: #3a1b19; --warn: #ffd489; --warn-soft: #33280f; --focus: #8ab8ff;`
+
+/**
+ * The stylesheet of `/docs` and of notices. Every colour pair has at least WCAG AA contrast in both colour schemes. `data-theme` is
+ * what the reader chose.
+ */
 export const DOCS_STYLE = `:root {
   color-scheme: light dark;
   --page: #f3f5f4; --surface: #ffffff; --sunken: #f3f5f7; --ink: #14201c; --muted: #4d5c57; --line: #d3dad7;
@@ -10,12 +18,14 @@ export const DOCS_STYLE = `:root {
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", "Roboto Mono", Menlo, Consolas, "Liberation Mono", monospace;
 }
 @media (prefers-color-scheme: dark) {
-  :root {
-    --page: #0f1513; --surface: #18201d; --sunken: #111816; --ink: #e9efec; --muted: #a5b3ae; --line: #2f3b37;
-    --accent: #6fcfa9; --get: #a9cdf7; --get-soft: #172738; --post: #6fcfa9; --post-soft: #15302a;
-    --delete: #ff9d94; --delete-soft: #3a1b19; --warn: #ffd489; --warn-soft: #33280f; --focus: #8ab8ff;
+  :root:not([data-theme="light"]) {
+    ${DARK}
   }
 }
+:root[data-theme="dark"] {
+    ${DARK}
+}
+:root[data-theme="light"] { color-scheme: light; }
 *, *::before, *::after { box-sizing: border-box; }
 html { scroll-padding-top: 9rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.6 var(--sans); overflow-wrap: break-word; }
@@ -160,8 +170,16 @@ filter()
 unfold(targetOf(location))
 `
 
-/** The paths of the stylesheet and the script, which change with their text. */
+/** The theme that the reader chose in this browser, as `webauthn-page/kit/theme.js` reads it: before anything is drawn. */
+export const DOCS_THEME = `try {
+  const theme = localStorage.getItem('theme')
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
+} catch {}
+`
+
+/** The paths of the stylesheet and the scripts, which change with their text. */
 export const DOCS_STYLE_PATH = `/docs/${fingerprint(DOCS_STYLE)}.css`
+export const DOCS_THEME_PATH = `/docs/${fingerprint(DOCS_THEME)}.js`
 export const DOCS_SCRIPT_PATH = `/docs/${fingerprint(DOCS_SCRIPT)}.js`
 
 /** Returns a short hash of the text. */

@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { DOCS_SCRIPT_PATH, DOCS_STYLE_PATH } from './assets.ts'
+import { DOCS_SCRIPT_PATH, DOCS_STYLE_PATH, DOCS_THEME_PATH } from './assets.ts'
 import { type Html, html, inline, jsonBlock, prose } from './html.ts'
 import {
   innerOf,
@@ -28,6 +28,7 @@ export function renderDocs(document: OpenApi): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<script src="${DOCS_THEME_PATH}"></script>
 <title>${title} API</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${DOCS_STYLE_PATH}">

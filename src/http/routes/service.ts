@@ -1,7 +1,15 @@
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
-import { DOCS_SCRIPT, DOCS_SCRIPT_PATH, DOCS_STYLE, DOCS_STYLE_PATH, fingerprint } from '../docs/assets.ts'
+import {
+  DOCS_SCRIPT,
+  DOCS_SCRIPT_PATH,
+  DOCS_STYLE,
+  DOCS_STYLE_PATH,
+  DOCS_THEME,
+  DOCS_THEME_PATH,
+  fingerprint,
+} from '../docs/assets.ts'
 import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
@@ -48,6 +56,7 @@ export function openapiRoutes(deps: Pick<HttpDeps, 'openapi' | 'docs'>): Router 
   router.get('/openapi.json', compressed('json', deps.openapi))
   router.get('/docs', compressed('html', deps.docs, { 'Content-Security-Policy': POLICY }))
   router.get(DOCS_STYLE_PATH, docsAsset('css', DOCS_STYLE))
+  router.get(DOCS_THEME_PATH, docsAsset('js', DOCS_THEME))
   router.get(DOCS_SCRIPT_PATH, docsAsset('js', DOCS_SCRIPT))
   return router
 }

@@ -25,6 +25,8 @@ export async function endSession(): Promise<void> {
     if (!(error instanceof RequestFailure && error.status === 401)) throw error
   }
   noteSignedIn(undefined)
+  // How many requests wait is nothing for whoever comes next (`dashboard/inbox/badge.ts`).
+  if ('clearAppBadge' in navigator) await navigator.clearAppBadge().catch(() => {})
 }
 
 /** Runs `other` when another tab signs out or in as someone else: the next person must not see what this tab shows (T13). */
