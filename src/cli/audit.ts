@@ -130,6 +130,10 @@ function sentenceOf(finding: Finding): string {
       return `Record ${finding.seq} has changed: it, or one before it, was rewritten.`
     case 'erased_untold':
       return `The contents of record ${finding.seq} are erased, and no later record says so.`
+    case 'unlike_log':
+      return `The log does not have record ${finding.seq} at its place: the record was rewritten, or the log was changed.`
+    case 'unlike_checkpoint':
+      return 'The records are not those of the checkpoint that the log signed: they were rewritten, and its tiles with them.'
     case 'stray':
       return `The trail's collection contains a document that is not a record: ${finding.id}.`
     case 'not_told':

@@ -176,6 +176,7 @@ export function withTrail<Result>(
         throw new EmptyStoreError(config)
       return work({
         trail: createAuditTrail(connection),
+        logs: createLogStore(connection),
         survey: createStateSurvey(connection),
         madeWith: createRequestHistory(connection, { now: () => new Date() }).madeWith,
       })

@@ -93,7 +93,8 @@ function linkHash(previous: string, seq: number, content: string): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-function isHash(text: unknown): text is string {
+/** Checks for 64 hex digits. */
+export function isHash(text: unknown): text is string {
   return typeof text === 'string' && /^[0-9a-f]{64}$/.test(text)
 }
 

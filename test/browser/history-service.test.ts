@@ -177,7 +177,7 @@ describeInBrowser('history and audit log of several people at once, against the 
       .map((line) => Object(JSON.parse(line)))
     expect(lines.map(({ type }) => type)).toEqual(['approval.created', 'approval.created'])
     const { deps, connection } = service.composition
-    const trail = { trail: deps.trail, survey: createStateSurvey(connection) }
+    const trail = { trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) }
     const [{ seq, hash }] = lines
     const ok = await checkTrail(trail, { expect: { seq, hash } })
     expect(ok.findings.filter(({ code }) => code === 'rewritten' || code === 'truncated')).toEqual([])

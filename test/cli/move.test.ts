@@ -4,10 +4,14 @@ import { join } from 'node:path'
 import { ObjectId } from 'bson'
 import { MongoClient } from 'mongodb'
 import { expect, inject, it, onTestFinished } from 'vitest'
+import { proveGrowth } from '../../src/flow/audit/read-log.ts'
+import { hashOnNode } from '../../src/signing/digest.ts'
+import { consistencyHolds } from '../../src/signing/log/merkle.ts'
 import { cli } from '../support/cli.ts'
 import { assertWith, codeAt, enrolWithTotp, expectStatus } from '../support/enrolled.ts'
 import { createHttpClient } from '../support/http-client.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { described, logNews } from '../support/logs.ts'
 import { databaseUri, freePort, startService, TEST_SECRETS, type TestService } from '../support/service.ts'
 
 /** Signs in with the passkey in a browser that knows nothing yet. */
@@ -66,6 +70,17 @@ it('moves everything from the embedded store to MongoDB and back: who was there 
   expect(verified).toMatchObject({ valid: true })
   const attachments = [{ name: 'plan', base64: Buffer.from([0, 255, 10]).toString('base64') }]
   const waiting = [await ask(setting), await ask(setting, { attachments })] as const
+  const log = await logNews(first)
+  const { vkey } = await described(first)
+  /** It is the same log, and has only grown. */
+  const goesOn = async (service: TestService) => {
+    const { note, ...head } = await logNews(service)
+    expect(await described(service)).toMatchObject({ vkey, origin: log.origin, former: [] })
+    const growth = await proveGrowth(service.composition.deps, log.size)
+    expect(growth?.checkpoint).toBe(note)
+    expect(hashOnNode(consistencyHolds(log, head, growth?.path ?? []))).toBe(true)
+    expect(head.size).toBeGreaterThan(log.size)
+  }
   await first.close()
 
   await move(
@@ -80,6 +95,7 @@ it('moves everything from the embedded store to MongoDB and back: who was there 
   expect(await read(there, `/${approved}/verify`)).toEqual(verified)
   expect(await read(there, `/${waiting[0]}`)).toMatchObject({ status: 'pending' })
   expectStatus(await decideByPasskey(there, waiting[0], 'rejected'), 200)
+  await goesOn(second)
   await second.close()
   await quieten(mongo)
 
@@ -98,6 +114,9 @@ it('moves everything from the embedded store to MongoDB and back: who was there 
   const bytes = await (await fetch(attached, { headers: { authorization } })).arrayBuffer()
   expect([...new Uint8Array(bytes)]).toEqual([0, 255, 10])
   expectStatus(await decideByPasskey(back, waiting[1], 'approved'), 200)
+  await goesOn(third)
+  const placed = await (await callWithKey(third, setting.key, `/${approved}/receipt?log=logged`)).json()
+  expect(Object(placed).log.proof).toContain(log.origin)
   // The code of now was used up by the enrolment.
   later = 60_000
   const code = codeAt(coder.secret, third.composition.deps.clock.now())

@@ -19,6 +19,7 @@ import {
   untilQuiet,
 } from '../../store/archive/write-archive.ts'
 import { createAuditTrail } from '../../store/audit/audit-trail.ts'
+import { createLogStore } from '../../store/audit/log.ts'
 import { createStateSurvey } from '../../store/audit/state-survey.ts'
 import { readHello } from '../../store/clock.ts'
 import { createPushKeyStore } from '../../store/delivery/push-keys.ts'
@@ -246,6 +247,7 @@ export async function withImportTarget<Result>(
         prepare: () => prepareSchema(connection, { log, clock, replicated, thorough: true }),
         audit: () => ({
           trail: createAuditTrail(connection),
+          logs: createLogStore(connection),
           survey: createStateSurvey(connection),
         }),
       }),

@@ -2,6 +2,7 @@ import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { AuditTrail } from '../../ports/ports.ts'
 import { fromBase64Url } from '../../signing/base64.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
+import type { LogStore } from '../../store/audit/log.ts'
 import type { StateDocument, StateSurvey } from '../../store/audit/state-survey.ts'
 import { DIGESTED_FIELDS, requestSha256 } from '../requests/request-digest.ts'
 import { alteredPart, SIGNED_FIELDS, type Signed, type SignedPart } from '../requests/verify-receipt.ts'
@@ -12,6 +13,7 @@ import { isFilled, WITNESSES, type Witness } from './witnesses.ts'
 /** The trail and the documents it is checked against. */
 export interface TrailDeps {
   trail: AuditTrail
+  logs: Pick<LogStore, 'current' | 'tiles'>
   survey: StateSurvey
 }
 

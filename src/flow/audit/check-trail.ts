@@ -1,5 +1,11 @@
 import type { AuditRecord } from '../../domain/audit.ts'
-import { type ChainFlaw, type ChainHead, flawOf, GENESIS } from '../../signing/audit-chain.ts'
+import { type ChainFlaw, type ChainHead, flawOf, GENESIS, isHash } from '../../signing/audit-chain.ts'
+import { sameBytes } from '../../signing/base64.ts'
+import { hashOnNode } from '../../signing/digest.ts'
+import { EMPTY_EDGE, growTree, rootOf } from '../../signing/log/grow-tree.ts'
+import { leafHash } from '../../signing/log/merkle.ts'
+import { TILE_WIDTH } from '../../signing/log/tiles.ts'
+import { readHead } from '../../signing/log/witnessing.ts'
 import {
   checkStates,
   createTellings,
@@ -8,6 +14,7 @@ import {
   type TrailDeps,
 } from './check-states.ts'
 import { createErasures, readErased } from './erasures.ts'
+import { entryOf } from './log.ts'
 import { readAhead } from './read-ahead.ts'
 
 /** A flaw in the records themselves. `seq`: the first number that is affected. */
@@ -22,6 +29,10 @@ interface ChainFinding {
     | 'stray'
     /** The record's contents are erased, and no later record says so. */
     | 'erased_untold'
+    /** The log has another entry at the record's place: the record, or the log, was rewritten. */
+    | 'unlike_log'
+    /** All records agree with the log's tiles, but its checkpoint, which was signed, is of other ones. */
+    | 'unlike_checkpoint'
   seq?: number
   /** The number that a misnumbered record has in place of `seq`; the id of a stray document. */
   id?: string
@@ -93,7 +104,7 @@ export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): P
 }
 
 async function checkChain(
-  { trail }: TrailDeps,
+  { trail, logs }: TrailDeps,
   { expect, since, onProgress }: CheckOptions,
   tellings: Tellings,
   report: (finding: ChainFinding) => void,
@@ -127,15 +138,63 @@ async function checkChain(
       if (said !== undefined) erasures.tell(said)
     }
   }
+  // Before the records, which go on.
+  const log = await createLogCheck(logs, since === undefined, report)
   const hasStart = since === undefined || (await checkStart(trail, since, report))
   if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
   for await (const page of pages(trail, head.seq + 1)) {
     page.forEach(look)
+    await log.look(page)
     onProgress?.({ records, head })
   }
-  if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
+  log.end()
+  const known = Math.max(expect?.seq ?? 0, since === undefined ? log.last : 0)
+  if (known > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
   const isForeign = !hasStart && records === 0
   return { records, erased, head, ...(isForeign ? { foreign: true } : {}), erasures }
+}
+
+/**
+ * Compares records with the log, whose hashes the service signed and others may hold.
+ * @param whole every record is looked at, in order, so that the root can be computed, too
+ */
+async function createLogCheck(
+  logs: TrailDeps['logs'],
+  whole: boolean,
+  report: (finding: ChainFinding) => void,
+) {
+  const head = await logs.current()
+  const { number = 0, size = 0, note, follows } = head ?? {}
+  const place = (seq: number): number => (follows === undefined ? seq - 1 : seq)
+  const isLogged = ({ seq }: AuditRecord) => Number.isSafeInteger(seq) && seq > 0 && place(seq) < size
+  let tree = growTree(EMPTY_EDGE, follows === undefined ? [] : [new TextEncoder().encode(follows)]).edge
+  let like = true
+  return {
+    /** The number of the last record in the log. */
+    last: size === 0 ? 0 : size - 1 + (follows === undefined ? 1 : 0),
+    async look(page: readonly AuditRecord[]): Promise<void> {
+      const records = page.filter(isLogged)
+      const indexes = new Set(records.map(({ seq }) => Math.floor(place(seq) / TILE_WIDTH)))
+      const tiles = await logs.tiles(
+        number,
+        [...indexes].map((index) => ({ level: 0, index })),
+      )
+      for (const record of records) {
+        const index = place(record.seq)
+        const leaf = tiles.get(`0/${Math.floor(index / TILE_WIDTH)}`)?.[index % TILE_WIDTH]
+        const entry = isHash(record.content_sha256) ? entryOf(record, record.seq) : new Uint8Array()
+        if (whole && tree.size === index) tree = growTree(tree, [entry]).edge
+        if (leaf !== undefined && sameBytes(leaf, hashOnNode(leafHash(entry)))) continue
+        like = false
+        report({ code: 'unlike_log', seq: record.seq })
+      }
+    },
+    end(): void {
+      if (!whole || !like || note === undefined || tree.size !== size) return
+      const { root = new Uint8Array() } = readHead(note) ?? {}
+      if (!sameBytes(rootOf(tree), root)) report({ code: 'unlike_checkpoint' })
+    },
+  }
 }
 
 /** Checks whether the trail still has the record with which it was found intact. */

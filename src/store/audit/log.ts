@@ -82,6 +82,8 @@ const tileSchema = new Schema<TileDocument>(
   STRICT_SCHEMA,
 )
 
+export type LogStore = ReturnType<typeof createLogStore>
+
 /**
  * The logs of a store, on mongoose. The head moves only from the size that was read, and a tile only becomes wider: whatever two
  * processes do at once, or one that stands still does late, there is one history.

@@ -15,7 +15,7 @@ afterAll(() => service.close())
 
 async function check() {
   const { deps, connection } = service.composition
-  return checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  return checkTrail({ trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) })
 }
 
 /** What the check finds once all entries are in the trail. */

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { type CheckOptions, checkTrail } from '../../../src/flow/audit/check-trail.ts'
-import { GENESIS } from '../../../src/signing/audit-chain.ts'
+import { entryOf } from '../../../src/flow/audit/log.ts'
+import { GENESIS, linkEntry } from '../../../src/signing/audit-chain.ts'
+import { checkpointText } from '../../../src/signing/log/checkpoint.ts'
+import { EMPTY_EDGE, growTree, rootOf } from '../../../src/signing/log/grow-tree.ts'
+import { createAuditTrail } from '../../../src/store/audit/audit-trail.ts'
+import { createLogStore } from '../../../src/store/audit/log.ts'
 import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
 import { chainOf, entryNumber } from '../../support/audit-entries.ts'
 import { random, useTrailStore } from '../../support/trail-store.ts'
@@ -18,10 +23,11 @@ async function useTrail() {
   const entries = Array.from({ length: COUNT }, (_, index) => entryNumber(index + 1, about))
   await createAppender({ trail, random })(entries)
   const log = connection.collection<{ _id: number | string | Date; [field: string]: unknown }>('audit_log')
+  const logs = createLogStore(connection)
   const check = (options: CheckOptions = {}) =>
-    checkTrail({ trail, survey: createStateSurvey(connection) }, options)
+    checkTrail({ trail, logs, survey: createStateSurvey(connection) }, options)
   const records = await trail.scan(1, 100)
-  return { trail, log, check, records, connection }
+  return { trail, log, logs, check, records, connection }
 }
 
 const codes = ({ findings }: Awaited<ReturnType<typeof checkTrail>>) => findings.map(({ code }) => code)
@@ -44,10 +50,54 @@ describe('T85: the check of the trail', () => {
 
   it('confirms an empty trail, whose head is the genesis hash', async () => {
     const { trails, connection } = await useTrailStore()
-    const deps = { trail: trails[0], survey: createStateSurvey(connection) }
+    const logs = createLogStore(connection)
+    const deps = { trail: trails[0], logs, survey: createStateSurvey(connection) }
     expect(await checkTrail(deps, { expect: GENESIS })).toMatchObject({ head: GENESIS, records: 0, found: 0 })
     const other = await checkTrail(deps, { expect: { seq: 0, hash: '0'.repeat(64) } })
     expect(other).toMatchObject({ firstBad: 0, findings: [{ code: 'rewritten', seq: 0 }] })
+  })
+
+  it('finds by the log what was rewritten without a break in the chain, cut off, or logged in another way', async () => {
+    const { log, logs, check, records, connection } = await useTrail()
+    const head = { number: 1, origin: 'log.example.com', restores: 0, size: 0 }
+    await logs.begin(head)
+    const grown = growTree(
+      EMPTY_EDGE,
+      records.map((record) => entryOf(record, record.seq)),
+    )
+    const root = rootOf(grown.edge)
+    const noteOf = (root: Uint8Array, size: number) =>
+      `${checkpointText({ ...head, size, root })}\n— x ${'A'.repeat(92)}\n`
+    await logs.fill(1, grown.tiles)
+    await logs.advance(head, { size: COUNT, note: noteOf(root, COUNT), signed_at: new Date() })
+    expect(await check()).toMatchObject({ found: 0 })
+
+    const tiles = connection.collection<{ _id: string }>('log_tiles')
+    const before = await tiles.find().toArray()
+    const linked: AuditRecord[] = []
+    for (const [at, { entry = expect.unreachable(), salt = '' }] of records.entries()) {
+      const said = at === 4 ? { ...entry, subject: 'req_other' } : entry
+      linked.push(linkEntry(linked.at(-1) ?? GENESIS, said, salt))
+    }
+    await log.deleteMany({})
+    await createAuditTrail(connection).insert(linked)
+    expect(await check()).toMatchObject({ firstBad: 5, found: 1, findings: [{ code: 'unlike_log', seq: 5 }] })
+    expect(await check({ since: { seq: 4, hash: linked[3]?.hash ?? '' } })).toMatchObject({ found: 1 })
+    expect(await check({ since: { seq: 5, hash: linked[4]?.hash ?? '' } })).toMatchObject({ found: 0 })
+    // Tiles to match; but then the root is not the one that was signed.
+    const again = growTree(
+      EMPTY_EDGE,
+      linked.map((record) => entryOf(record, record.seq)),
+    )
+    await tiles.deleteMany({})
+    await logs.fill(1, again.tiles)
+    expect(await check()).toMatchObject({ found: 1, findings: [{ code: 'unlike_checkpoint' }] })
+    await tiles.deleteMany({})
+    expect(await check()).toMatchObject({ found: COUNT })
+    await tiles.insertMany(before)
+    await log.deleteMany({})
+    await createAuditTrail(connection).insert(records.slice(0, 10))
+    expect(await check()).toMatchObject({ findings: [{ code: 'truncated', seq: 11 }] })
   })
 
   it('names the record that was edited, whichever it is and whatever was edited', async () => {

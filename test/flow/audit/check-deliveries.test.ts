@@ -13,7 +13,8 @@ it('T86: webhooks and deliveries in every final state have their entries, and a 
   receiver.behave(({ path }) => ({ kind: 'answer', status: path === '/gone' ? 410 : 200 }))
   const service = await useService({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
   const { deps, connection } = service.composition
-  const check = () => checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  const check = () =>
+    checkTrail({ trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) })
   // Enrolled over HTTP: a factor that a test has put into the store would be one that the trail does not tell of.
   const { userId, token } = await enrolWithPasskey(service, 'owner@example.com')
   const user = (await deps.users.find(userId)) ?? expect.unreachable()

@@ -22,7 +22,7 @@ afterAll(() => service.close())
 
 function check() {
   const { deps, connection } = service.composition
-  return checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  return checkTrail({ trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) })
 }
 
 /** All entries are in the trail. */
@@ -150,7 +150,10 @@ describe('T86: the check finds', () => {
     await settled()
     const { deps, connection } = service.composition
     const since = () =>
-      checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) }, { since: head })
+      checkTrail(
+        { trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) },
+        { since: head },
+      )
     const { documents, findings: none } = await since()
     expect(none).toEqual([])
     expect(documents).toBeLessThan((await check()).documents)
@@ -271,7 +274,11 @@ describe('T86: the check finds', () => {
       const id = await ask(own)
       expectStatus(await decideByPasskey(own, id, 'approved'), 200)
       const { deps, connection } = alone.composition
-      const report = await checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+      const report = await checkTrail({
+        trail: deps.trail,
+        logs: deps.logs,
+        survey: createStateSurvey(connection),
+      })
       expect(report).toMatchObject({ records: 0, findings: [] })
       expect(report.waiting).toBeGreaterThanOrEqual(8)
     } finally {

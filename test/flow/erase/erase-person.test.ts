@@ -30,7 +30,11 @@ async function findings() {
   const { deps, connection } = service.composition
   await deps.verifications.flush()
   await createRelay(deps, NO_LOOPS).run()
-  const report = await checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  const report = await checkTrail({
+    trail: deps.trail,
+    logs: deps.logs,
+    survey: createStateSurvey(connection),
+  })
   expect(report.waiting).toBe(0)
   return report.findings.filter((one) => !(one.code === 'not_told' && STORED.includes(one.type)))
 }

@@ -38,7 +38,7 @@ const DAY_MS = 86_400_000
 
 function check() {
   const { deps, connection } = service.composition
-  return checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+  return checkTrail({ trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) })
 }
 
 /** What the check finds once all entries are in the trail. */
@@ -104,7 +104,9 @@ it('a finished request: its texts are nowhere, its receipt holds, the trail says
   expect(await eraseRequest(deps, id, CLI), 'again').toMatchObject({ erased: false })
   expect(await deps.trail.list({ type: 'approval.erased', subject: id, limit: 9 })).toHaveLength(1)
   await stored(service, 'requests').updateOne({ _id: id }, { $unset: { erased_at: 1 } })
-  const codes = (await checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })).findings
+  const codes = (
+    await checkTrail({ trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) })
+  ).findings
   expect(codes.map(({ code, ...more }) => [code, 'type' in more && more.type])).toContainEqual([
     'contradicted',
     'approval.erased',
@@ -337,7 +339,7 @@ it('T85: old records lose their contents; the chain holds, and none is erased wi
   expect(report.erased).toBeGreaterThan(10)
   expect(await deps.trail.list({ subject: id, limit: 9 })).toEqual([])
   const { connection } = service.composition
-  const expecting = { trail: deps.trail, survey: createStateSurvey(connection) }
+  const expecting = { trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) }
   expect((await checkTrail(expecting, { expect: head })).findings).toEqual([])
   const [last] = await deps.trail.list({ type: 'audit.erased', limit: 1 })
   expect(last?.entry).toMatchObject({ actor: { kind: 'service' }, subject: 'audit_log' })

@@ -99,7 +99,8 @@ describe('notices of a bootstrap', () => {
     const rejected = await begin(service, owner.email)
     await consent(service, owner, rejected, 'rejected')
     const { deps, connection } = service.composition
-    const check = () => checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
+    const check = () =>
+      checkTrail({ trail: deps.trail, logs: deps.logs, survey: createStateSurvey(connection) })
     expect((await check()).findings).toEqual([])
     const { id } = await stored(service, rejected.secret)
     await expect.poll(async () => (await stored(service, rejected.secret)).audit).toEqual([])
