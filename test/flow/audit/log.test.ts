@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
-import { createSequencer, ensureLog } from '../../../src/flow/audit/log.ts'
+import { createSequencer, ensureLog, renewLog } from '../../../src/flow/audit/log.ts'
 import { proveGrowth, proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { eraseRecords } from '../../../src/flow/erase/erase-records.ts'
@@ -23,6 +23,7 @@ import { expectStatus } from '../../support/enrolled.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 import { described, hex, logNews, rootOf, tileOf, unbundle } from '../../support/logs.ts'
+import { restoreStore } from '../../support/restored.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 import { useTrailStore } from '../../support/trail-store.ts'
 
@@ -135,10 +136,13 @@ describe.skipIf(JUDGES.length === 0)('the log before programs that others wrote'
       ...log,
       url: await startMirror(log.url, path, spoil),
     })
+    // Its first entry is the checkpoint of the log before.
+    const next = await renewed(own)
     const swapped = (tile: Buffer) =>
       Buffer.concat([tile.subarray(32, 64), tile.subarray(0, 32), tile.subarray(64)])
     cases = [
       [log, size],
+      [next, next.size],
       [{ ...log, older: older.note.replace(/\n\d+\n/, `\n${older.size + 1}\n`) }, /invalid ?signature/i],
       [{ ...log, vkey: await vkeyOf() }, /no (verifiable )?signature/],
       [await mirror('/tile/0/001', swapped), /inconsistent tile|tile\/0\/001|InclusionProofInvalid/],
@@ -169,6 +173,17 @@ describe.skipIf(JUDGES.length === 0)('the log before programs that others wrote'
     },
   )
 })
+
+/** The log that goes on for one after a restore, once it has grown. */
+async function renewed(own: TestService) {
+  const { deps } = own.composition
+  await restoreStore(deps)
+  await renewLog(deps, { kind: 'cli' })
+  const older = await logAll(own)
+  await createAppender(deps)([entryNumber(601)])
+  const { size } = await logAll(own)
+  return { url: `${own.url}/log/2`, vkey: await vkeyOf(own), older: older.note, size }
+}
 
 /** A mirror of a log, with other bytes at one path. @returns its address */
 async function startMirror(log: string, path: string, spoil: (bytes: Buffer) => Buffer): Promise<string> {
