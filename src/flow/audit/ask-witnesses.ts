@@ -1,13 +1,18 @@
+import { given } from '../../domain/given.ts'
 import { warnSeldom } from '../../ports/warn-seldom.ts'
+import { within } from '../../ports/within.ts'
 import { type NoteKey, parseNote, signatureLine, verifyNote } from '../../signing/log/note.ts'
 import { formatOffer, parseSize, SIZE_TYPE } from '../../signing/log/witnessing.ts'
 import type { LogHead } from '../../store/audit/log.ts'
 import type { FlowDeps } from '../deps.ts'
-import { isRolledBack, stopLog } from './log.ts'
+import { COSIGNED_MS, isRolledBack, stopLog } from './log.ts'
 import { growthPath } from './read-log.ts'
 
-/** Milliseconds from the end of one round to the next. With two attempts of 5 s a decision is witnessed within 15 s. */
-const PAUSE_MS = 5_000
+/** Milliseconds from one round to the next; one in which a witness hangs, twice for 5 s, takes longer, and the next follows at once. */
+const ROUND_MS = 5_000
+
+/** How long a witness that answered waits to be shown for those that did not. With the above, a decision is witnessed within 15 s. */
+const TOGETHER_MS = 2_000
 
 /** A checkpoint is cosigned again after this time, so that its age shows that the log is still watched. */
 const AGAIN_MS = 20 * 3_600_000
@@ -33,21 +38,32 @@ export function startWitnessRounds(deps: WitnessDeps): WitnessRounds {
     try {
       const head = await deps.logs.current()
       if (head?.note === undefined || isRolledBack(deps, head)) return
-      const asked = deps.witnesses.map((witness) =>
-        askWitness(deps, { ...head, note: head.note ?? '' }, witness),
-      )
-      for (const [at, result] of (await Promise.allSettled(asked)).entries())
-        if (result.status === 'fulfilled') troubles[at]?.worked()
-        else troubles[at]?.failed(result.reason)
-      await showCosigned(deps, head)
+      const { note } = head
+      let isNew = false
+      const asking = deps.witnesses.map(async (witness, at) => {
+        try {
+          const line = await askWitness(deps, { ...head, note }, witness)
+          // One that is known may be new as well: a process died before it was shown.
+          isNew ||= line !== undefined && head.cosigned_note?.includes(line) !== true
+          troubles[at]?.worked()
+        } catch (error) {
+          troubles[at]?.failed(error)
+        }
+      })
+      const all = Promise.all(asking)
+      const isLate = (await within(TOGETHER_MS, all)) === undefined
+      if (isNew) await showCosigned(deps, head)
+      await all
+      if (isNew && isLate) await showCosigned(deps, head)
       trouble.worked()
     } catch (error) {
       trouble.failed(error)
     }
   }
   const turn = (): void => {
+    const next = deps.clock.steady() + ROUND_MS
     run().finally(() => {
-      if (!stopped) timer = setTimeout(turn, PAUSE_MS).unref()
+      if (!stopped) timer = setTimeout(turn, Math.max(0, next - deps.clock.steady())).unref()
     })
   }
   if (deps.witnesses.length > 0) turn()
@@ -62,18 +78,19 @@ export function startWitnessRounds(deps: WitnessDeps): WitnessRounds {
 
 /**
  * Has one witness cosign the checkpoint. It says itself which one it cosigned last, if that is not the one known here (409).
+ * @returns the line of its cosignature; undefined when it has seen a larger one
  * @throws Error in words for an operator
  */
 async function askWitness(
   deps: WitnessDeps,
   head: LogHead & { note: string },
   { key, url }: FlowDeps['witnesses'][number],
-): Promise<void> {
+): Promise<string | undefined> {
   const place = [head.number, witnessId(key)] as const
   const at = deps.clock.now()
   const known = await deps.logs.witness(...place)
   const isFresh = known !== undefined && at.getTime() - known.at.getTime() < AGAIN_MS
-  if (known?.line !== undefined && known.size === head.size && isFresh) return
+  if (known?.line !== undefined && known.size === head.size && isFresh) return known.line
   let old = known?.size ?? 0
   for (let attempt = 1; ; attempt += 1) {
     if (old > head.size) return seenLarger(deps, head, old)
@@ -83,7 +100,7 @@ async function askWitness(
     if (outcome === 'http_200') {
       const line = await cosignatureIn(answer?.body ?? '', head.note, key)
       await deps.logs.setWitness(place, known, { size: head.size, line, at })
-      return
+      return line
     }
     const said = outcome === 'http_409' && answer?.type === SIZE_TYPE ? answer.body.replace(/\n$/, '') : ''
     const size = parseSize(said)
@@ -101,7 +118,7 @@ function reasonOf(outcome: string): string {
 }
 
 /** A witness has seen more than the store knows: the store was put back. Unless another process of ours was meanwhile faster. */
-async function seenLarger(deps: WitnessDeps, { number }: LogHead, size: number): Promise<void> {
+async function seenLarger(deps: WitnessDeps, { number }: LogHead, size: number): Promise<undefined> {
   const head = await deps.logs.current()
   if (head === undefined || head.number !== number || head.size >= size) return
   if (!isRolledBack(deps, head)) await stopLog(deps, head)
@@ -116,16 +133,21 @@ async function cosignatureIn(body: string, note: string, key: NoteKey): Promise<
   return signatureLine(signature)
 }
 
-/** Puts the cosignatures that there are on the checkpoint. */
-async function showCosigned(deps: WitnessDeps, head: LogHead): Promise<void> {
-  const { number, size, note = '' } = head
+/** Puts the cosignatures that there are on the checkpoint that was asked for. */
+async function showCosigned(deps: WitnessDeps, { number, size, note = '' }: LogHead): Promise<void> {
   const states = await Promise.all(deps.witnesses.map(({ key }) => deps.logs.witness(number, witnessId(key))))
   const lines = states.flatMap((state) =>
     state?.size === size && state.line !== undefined ? [state.line] : [],
   )
   const cosigned_note = note + lines.join('')
-  if (lines.length === 0 || cosigned_note === head.cosigned_note) return
-  await deps.logs.cosign(head, { cosigned_note, cosigned_size: size, cosigned_at: deps.clock.now() })
+  const head = await deps.logs.current()
+  if (lines.length === 0 || head?.number !== number || cosigned_note === head.cosigned_note) return
+  if ((head.cosigned_size ?? 0) > size) return
+  const now = deps.clock.now().getTime()
+  // Half of the time is left for this write: afterwards newer ones may have been shown, and none is followed by an older one.
+  const isShown = now + COSIGNED_MS / 2 < (head.cosigned_until?.getTime() ?? 0)
+  const cosigned_until = isShown ? new Date(now + COSIGNED_MS) : undefined
+  await deps.logs.cosign(head, { cosigned_note, cosigned_size: size, ...given({ cosigned_until }) })
 }
 
 function witnessId({ name, id }: NoteKey): string {

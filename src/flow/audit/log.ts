@@ -1,4 +1,5 @@
 import { type AuditEntry, type AuditRecord, drawEntry } from '../../domain/audit.ts'
+import { given } from '../../domain/given.ts'
 import { coalesce } from '../../ports/coalesce.ts'
 import { warnSeldom } from '../../ports/warn-seldom.ts'
 import { subjectOf } from '../../signing/audit-chain.ts'
@@ -25,6 +26,9 @@ const BATCH = 256
 
 /** The most often that a checkpoint is made, in milliseconds. */
 const CHECKPOINT_MS = 1_000
+
+/** How long a cosigned checkpoint is shown in place of newer ones. */
+export const COSIGNED_MS = 60_000
 
 /** Appends the audit trail's new records to the log. */
 export interface Sequencer {
@@ -97,7 +101,10 @@ function createGrower(deps: LogDeps) {
     const checkpoint = { origin: head.origin, size: edge.size, root: rootOf(edge) }
     const signed_at = deps.clock.now()
     const note = await signCheckpoint(deps, checkpoint, signed_at)
-    const moved = await deps.logs.advance(head, { size: edge.size, note, signed_at })
+    const isCosigned = head.cosigned_size === head.size
+    const cosigned_until = isCosigned ? new Date(signed_at.getTime() + COSIGNED_MS) : undefined
+    const next = { size: edge.size, note, signed_at, ...given({ cosigned_until }) }
+    const moved = await deps.logs.advance(head, next)
     return moved ? { held: { log: head.number, edge }, more } : { more: true }
   }
 }

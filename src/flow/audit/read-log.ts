@@ -149,12 +149,9 @@ function cosignedTree({ cosigned_size: size, cosigned_note: note }: LogHead, ind
   return size !== undefined && note !== undefined && index < size ? { size, note } : undefined
 }
 
-/** How long a cosigned checkpoint is shown in place of a newer one. */
-const COSIGNED_MS = 60_000
-
 /**
  * The checkpoint of that log to show: the one that witnesses cosigned, unless the log has grown for a while and they are silent; of a
- * log that ended, the last one in the store.
+ * log that ended, the last one in the store. No later answer is a smaller one: that would look like a log that hides its newest entries.
  * @returns undefined before the first. @throws Refusal `log_rolled_back` until another log goes on for it
  */
 export async function shownCheckpoint(
@@ -166,9 +163,9 @@ export async function shownCheckpoint(
   // Others may hold a later one: this one would hide what came after it.
   if (isRolledBack({ restores }, head) && (await logs.current())?.number === log)
     throw refusal('log_rolled_back')
-  const { size, note, cosigned_size, cosigned_note, cosigned_at } = head
-  const isRecent = cosigned_at !== undefined && clock.now().getTime() - cosigned_at.getTime() < COSIGNED_MS
-  return cosigned_size === size || isRecent ? cosigned_note : note
+  const { size, note, cosigned_size, cosigned_note, cosigned_until } = head
+  const isShown = cosigned_until !== undefined && clock.now() < cosigned_until
+  return cosigned_size === size || isShown ? cosigned_note : note
 }
 
 /** Proves that the tree of that size is the beginning of the log's. @throws RangeError for a larger one */

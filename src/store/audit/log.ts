@@ -24,7 +24,8 @@ export interface LogHead {
   /** The newest checkpoint that a witness cosigned, with all cosignatures that there are, and its size. */
   cosigned_note?: string
   cosigned_size?: number
-  cosigned_at?: Date
+  /** Until then it is shown, although the log has grown beyond it; absent since the newest one was shown without cosignatures. */
+  cosigned_until?: Date
 }
 
 /** What a witness of a log last said. */
@@ -65,7 +66,7 @@ const headSchema = new Schema<HeadDocument>(
     rolled_back_at: Date,
     cosigned_note: String,
     cosigned_size: Number,
-    cosigned_at: Date,
+    cosigned_until: Date,
   },
   STRICT_SCHEMA,
 )
@@ -111,19 +112,30 @@ export function createLogStore(connection: StoreConnection) {
       unlessTaken(() => heads.create({ _id, ...head })),
     /** Moves the head to a larger tree. @returns false if another process was faster, or the log was stopped */
     async advance(
-      { number: _id, size }: LogHead,
-      next: { size: number; note: string; signed_at: Date },
+      { number: _id, size, cosigned_size }: LogHead,
+      next: { size: number; note: string; signed_at: Date; cosigned_until?: Date },
     ): Promise<boolean> {
-      const { modifiedCount } = await heads.updateOne({ _id, size, rolled_back_at: null }, { $set: next })
+      const read = { _id, size, rolled_back_at: null, cosigned_size: cosigned_size ?? null }
+      const { modifiedCount } = await heads.updateOne(read, { $set: next })
       return modifiedCount === 1
     },
-    /** Stores a cosigned checkpoint. @returns false if another process was faster */
+    /**
+     * Stores a cosigned checkpoint. If the log has grown meanwhile, it is shown until the time given; without one, not before a later
+     * checkpoint is cosigned.
+     * @returns false if another process was faster
+     */
     async cosign(
       { number: _id, cosigned_size: before }: LogHead,
-      next: { cosigned_note: string; cosigned_size: number; cosigned_at: Date },
+      { cosigned_until, ...next }: { cosigned_note: string; cosigned_size: number; cosigned_until?: Date },
     ): Promise<boolean> {
-      const { modifiedCount } = await heads.updateOne({ _id, cosigned_size: before ?? null }, { $set: next })
-      return modifiedCount === 1
+      const read = { _id, cosigned_size: before ?? null }
+      const newest = await heads.updateOne({ ...read, size: next.cosigned_size }, { $set: next })
+      if (newest.matchedCount === 1) return true
+      const change =
+        cosigned_until === undefined
+          ? { $set: next, $unset: { cosigned_until: 1 as const } }
+          : { $set: { ...next, cosigned_until } }
+      return (await heads.updateOne(read, change)).matchedCount === 1
     },
     /** Stops a log for ever. @returns whether this call did */
     async stop({ number: _id }: LogHead, rolled_back_at: Date): Promise<boolean> {

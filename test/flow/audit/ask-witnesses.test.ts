@@ -159,33 +159,31 @@ async function startLitewitness() {
 }
 
 describe('the checkpoints of the log', () => {
-  it('are cosigned by another installation’s witness, through every death; a log that was rolled back is not', async () => {
-    const [a, b] = [await useInstallation('a'), await useInstallation('b')]
-    await writeFile(a.policy, `log ${b.vkey}\nquorum none\n`)
-    await writeFile(b.policy, `log ${a.vkey}\nquorum none\n`)
-    const ofA = await a.startWitness()
-    let ofB = await b.startWitness()
-    const [one, other] = [await withWitness(a, ofB), await withWitness(b, ofA)]
-    for (const { grow, rounds, shown, deps } of [one, other]) {
-      await grow()
-      await rounds.run()
-      const { size } = await shown()
-      expect(await shown()).toEqual({ status: 200, cosigned: 1, size: (await deps.logs.current())?.size })
-      expect(size).toBeGreaterThan(0)
-      const proven = await proveRecord(deps, 1)
-      expect(parseNote(proven?.checkpoint ?? '').signatures).toHaveLength(2)
-    }
+  it('are cosigned by a witness that dies in between; a log that was rolled back is not', async () => {
+    const installation = await useInstallation('a')
+    await writeFile(installation.policy, `log ${installation.vkey}\nquorum none\n`)
+    let witness = await installation.startWitness()
+    const one = await withWitness(installation, witness)
+    await one.grow()
+    await one.rounds.run()
+    expect(await one.shown()).toEqual({
+      status: 200,
+      cosigned: 1,
+      size: (await one.deps.logs.current())?.size,
+    })
+    const proven = await proveRecord(one.deps, 1)
+    expect(parseNote(proven?.checkpoint ?? '').signatures).toHaveLength(2)
     const described = await (await fetch(`${one.service.url}/.well-known/countersign-log`)).json()
-    expect(described).toMatchObject({ witnesses: [{ vkey: ofB.vkey, url: ofB.url }] })
+    expect(described).toMatchObject({ witnesses: [{ vkey: witness.vkey, url: witness.url }] })
 
     // The witness is away: nothing waits for it, and the last checkpoint that it cosigned is shown for a while.
-    await ofB.stop('SIGKILL')
+    await witness.stop('SIGKILL')
     const before = await one.shown()
     await one.grow()
     await one.rounds.run()
     expect(await one.shown()).toEqual(before)
-    expect(one.warned().join()).toContain(`the witness at ${ofB.url} did not cosign the log`)
-    ofB = await b.startWitness()
+    expect(one.warned().join()).toContain(`the witness at ${witness.url} did not cosign the log`)
+    witness = await installation.startWitness()
     await one.rounds.run()
     const after = await one.shown()
     expect([after.cosigned, after.size > before.size]).toEqual([1, true])

@@ -256,7 +256,6 @@ describe('with its place in the log', () => {
     const cosigned = {
       cosigned_note: `${head?.note}${line}`,
       cosigned_size: head?.size,
-      cosigned_at: new Date(),
     }
     await heads.updateOne({}, { $set: cosigned })
     const seen = await bundleOf(id, setting.key, '?log=witnessed&enrolment=1&timeout=1')
