@@ -11,6 +11,7 @@ import { keepEvidence, readState, type State, writeState } from './monitor-state
 import { readPolicy } from './policy-file.ts'
 import { readTexts } from './read-input.ts'
 import {
+  FORKED,
   fetchBytes,
   findLogs,
   followLog,
@@ -109,7 +110,7 @@ async function watchOne(
   const signature: Finding = { check: 'signature', ok: true, message: signed }
   const log = await followLog({ url, note, head }, before, last !== undefined)
   if (typeof log === 'string') {
-    await keepEvidence(state, note)
+    if (log.startsWith(FORKED)) await keepEvidence(state, note)
     return { findings: [signature, { check: 'append_only', ok: false, message: log }] }
   }
   const since = before === undefined ? 'read whole, for the first time' : `grown from ${before.size} entries`

@@ -69,7 +69,7 @@ export async function writeState(
   await syncFolder(dirname(path))
 }
 
-/** Keeps a checkpoint that contradicts the state: with the one in there it is proof, since the log signed both. */
+/** Keeps a checkpoint that contradicts the state: with the one in there it is proof, since the log signed both. An older one is none. */
 export async function keepEvidence(path: string, note: string): Promise<void> {
   await writeFile(`${path}.fork`, note)
 }

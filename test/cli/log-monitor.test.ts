@@ -21,8 +21,10 @@ import {
 import { parseTilePath } from '../../src/signing/log/tiles.ts'
 import { subjectIn } from '../../src/signing/verify-bundle.ts'
 import { makeBundle } from '../support/bundles.ts'
-import { cli, useDataDir } from '../support/cli.ts'
+import { cli, cliProcess, useDataDir } from '../support/cli.ts'
+import { dyingAt } from '../support/die-at.ts'
 import { closeServer, listenLocally } from '../support/local-server.ts'
+import { size as times } from '../support/size.ts'
 import { type SmallLog, smallLog } from '../support/small-log.ts'
 
 /** A log that goes on for another, whose last checkpoint is said to be `last`. */
@@ -77,14 +79,15 @@ async function useLog(first: SmallLog) {
   const trust = (quorum: string, former = '') =>
     writeFile(policy, `${former}log ${first.vkey}\nwitness W ${formatVkey(witness)}\nquorum ${quorum}\n`)
   await trust('none')
+  const command = ['log', 'monitor', url, '--state', state, '--policy', policy, '--json']
   const monitor = async (...more: string[]) => {
     shown.asked = []
-    const run = await cli(['log', 'monitor', url, '--state', state, '--policy', policy, '--json', ...more])
+    const run = await cli([...command, ...more])
     if (run.code === 2) return [2, run.error().error, run.error().message]
     const bad = run.json().checks.filter(({ ok }: { ok: boolean }) => !ok)
     return [run.code, ...bad.flatMap(({ check, message }: Record<string, string>) => [check, message])]
   }
-  return { folder, state, policy, shown, trust, monitor }
+  return { folder, state, command, shown, trust, monitor }
 }
 
 it('follows a log that only grows, and says of every other what it did', async () => {
@@ -140,6 +143,29 @@ it('follows a log that only grows, and says of every other what it did', async (
     expect.stringMatching(/no whole state .* put them back, or name/),
   ])
 }, 60_000)
+
+it('killed before any step of writing down what it saw, goes on from the last run that ended', async () => {
+  const log = await smallLog('log.example.com/k')
+  const { state, command, shown, monitor } = await useLog(log)
+  const killed = async (step: number) => (await cliProcess(command, { env: dyingAt({ step }) })).code === null
+  let steps = 0
+  for (let size = 300; steps === 0 || (await killed(steps)); size += 40) {
+    shown.size = size
+    expect([steps, await monitor()]).toEqual([steps, [0]])
+    expect(JSON.parse(await readFile(state, 'utf8')).checkpoint).toBe(log.checkpoint(size))
+    shown.size = size + 30
+    steps += times(3, 1)
+  }
+  expect(steps).toBeGreaterThan(7)
+  shown.log = await smallLog(log.origin, 299)
+  await killed(1)
+  expect(await monitor()).toEqual([1, 'append_only', expect.stringMatching(/^the log has forked/)])
+  const proof = await readFile(`${state}.fork`, 'utf8')
+  // An older checkpoint is no proof, and must not take the place of one.
+  Object.assign(shown, { log, size: 200 })
+  expect(await monitor()).toEqual([1, 'append_only', expect.stringMatching(/something hides the newest$/)])
+  expect(await readFile(`${state}.fork`, 'utf8')).toBe(proof)
+}, 180_000)
 
 it('looks for each receipt at its place, and for decisions that have none', async () => {
   const { bundle } = await makeBundle({ leaves: 0 })
