@@ -146,7 +146,7 @@ describe('the checkpoints of the log', () => {
       [await useFalseWitness('forked', () => ({ status: 422 })), 'http_422: it has seen another history'],
       [
         await useFalseWitness('stranger', () => ({ status: 404 })),
-        'it does not know the log; give its operator',
+        'http_404: it does not know the log',
       ],
       [await useFalseWitness('garbage', () => ({ status: 200, body: '\0{' })), 'Error'],
       [await useFalseWitness('empty', () => ({ status: 200, body: '' })), 'has no cosignature of its key'],
