@@ -144,10 +144,7 @@ describe('the checkpoints of the log', () => {
         'http_409: it has',
       ],
       [await useFalseWitness('forked', () => ({ status: 422 })), 'http_422: it has seen another history'],
-      [
-        await useFalseWitness('stranger', () => ({ status: 404 })),
-        'http_404: it does not know the log',
-      ],
+      [await useFalseWitness('stranger', () => ({ status: 404 })), 'http_404: it does not know the log'],
       [await useFalseWitness('garbage', () => ({ status: 200, body: '\0{' })), 'Error'],
       [await useFalseWitness('empty', () => ({ status: 200, body: '' })), 'has no cosignature of its key'],
       [await useFalseWitness('endless', () => ({ status: 200, body: 'x'.repeat(20_000) })), 'connect_failed'],
