@@ -91,9 +91,8 @@ export type LogStore = ReturnType<typeof createLogStore>
  */
 export function createLogStore(connection: StoreConnection) {
   const heads = connection.model<HeadDocument>('LogHead', headSchema, 'log_head')
-  const model = connection.model<TileDocument>('LogTile', tileSchema, 'log_tiles')
-  const tiles = connection.collection<TileDocument>(model.collection.name)
   return {
+    ...createTiles(connection),
     ...createWitnessStates(connection),
     /** Returns the log that grows; undefined before the first start of this version. */
     async current(): Promise<LogHead | undefined> {
@@ -145,6 +144,14 @@ export function createLogStore(connection: StoreConnection) {
       )
       return modifiedCount === 1
     },
+  }
+}
+
+/** The tiles of the logs. */
+function createTiles(connection: StoreConnection) {
+  const model = connection.model<TileDocument>('LogTile', tileSchema, 'log_tiles')
+  const tiles = connection.collection<TileDocument>(model.collection.name)
+  return {
     /** Stores tiles; one that is there with as many hashes, or more, stays as it is. */
     async fill(log: number, filled: readonly FilledTile[]): Promise<void> {
       const writes = filled.map(({ level, index, width: w, hashes }) => {
