@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 import { loadsWhatIsBuilt } from './test/support/compiled.ts'
 import { Durations } from './test/support/durations.ts'
 import { PATIENCE_MS } from './test/support/patience.ts'
-import { readSuite } from './test/support/projects.ts'
+import { Mixed, readSuite } from './test/support/projects.ts'
 
 const suite = readSuite(import.meta.dirname)
 const full = process.env.TEST_SIZE === 'full'
@@ -26,6 +26,7 @@ export default defineConfig({
     maxWorkers: Number(process.env.VITEST_MAX_WORKERS ?? 2 * availableParallelism()),
     reporters: ['default', new Durations()],
     globalSetup: ['test/support/global-setup.ts'],
+    sequence: { sequencer: Mixed },
     projects: [
       {
         extends: true,
@@ -34,7 +35,6 @@ export default defineConfig({
           include: ofPackages ? [] : alone,
           isolate: true,
           setupFiles: ['test/support/fixed-seed.ts'],
-          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -46,7 +46,6 @@ export default defineConfig({
           // Loading the service costs more than most files' tests, so those that change no global state share one process.
           isolate: false,
           setupFiles: ['test/support/fixed-seed.ts', 'test/support/leaves-no-trace.ts'],
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What changes the state of a whole process: its clocks, its console, its environment. */
 const GLOBAL_STATE =
@@ -24,5 +25,22 @@ export function readSuite(root: string): {
     sized: files
       .filter(({ text }) => /support\/size\.ts|image-rehearsal\.ts|TEST_SIZE/.test(text))
       .map(({ path }) => path),
+  }
+}
+
+/**
+ * Longest first, as Vitest has it, and every second one a file that draws in a browser: those need the CPU, while most of the
+ * other long ones wait. One after the other, the first minutes would leave a core idle.
+ */
+export class Mixed extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    // A process that is shared ends where the next file wants its own: those come first.
+    const own = sorted.filter(({ project }) => project.config.isolate)
+    const shared = sorted.filter(({ project }) => !project.config.isolate)
+    const drawing = shared.filter(({ moduleId }) => moduleId.includes('/test/browser/'))
+    const others = shared.filter((file) => !drawing.includes(file))
+    const pairs = others.flatMap((file, at) => [file, ...drawing.slice(at, at + 1)])
+    return [...own, ...pairs, ...drawing.slice(others.length)]
   }
 }

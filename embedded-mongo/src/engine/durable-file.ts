@@ -225,8 +225,9 @@ export class DurableFile {
     this.#statements.deleteEntry.run([tree, bytesOf(key), number])
   }
 
-  garbage(): Garbage[] {
-    return this.#statements.garbage.all([]).flatMap((row) => {
+  /** Returns what dropped collections and indexes left, the first `limit` of it. */
+  garbage(limit = -1): Garbage[] {
+    return this.#statements.garbage.all([limit]).flatMap((row) => {
       const [kind, id] = columns(row)
       return (kind === 'documents' || kind === 'entries') && typeof id === 'number' ? [{ kind, id }] : []
     })
@@ -356,7 +357,7 @@ function prepareAll(db: Database.Database) {
     hasEntry: read('SELECT 1 FROM entries WHERE tree = ? AND key = ? AND number = ?'),
     deleteEntry: write('DELETE FROM entries WHERE tree = ? AND key = ? AND number = ?'),
     probe: write('UPDATE documents SET sum = ~sum WHERE id IN (SELECT id FROM documents LIMIT ?)'),
-    garbage: read('SELECT kind, id FROM garbage ORDER BY kind, id'),
+    garbage: read('SELECT kind, id FROM garbage ORDER BY kind, id LIMIT ?'),
     addGarbage: write('INSERT OR IGNORE INTO garbage VALUES (?, ?)'),
     removeGarbage: write('DELETE FROM garbage WHERE kind = ? AND id = ?'),
     purgeEntries: write(

@@ -187,7 +187,7 @@ export class StoreEngine implements CollectionHost {
    * purge may have finished an item, whose id a new collection may then have.
    */
   *purge(): Steps<void> {
-    for (let [garbage] = this.file.garbage(); garbage !== undefined; [garbage] = this.file.garbage()) {
+    for (let [garbage] = this.file.garbage(1); garbage !== undefined; [garbage] = this.file.garbage(1)) {
       const next = garbage
       this.change(() => this.file.purge(next, PURGE_ROWS))
       if (this.slice.over) yield
