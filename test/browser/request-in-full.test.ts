@@ -145,6 +145,18 @@ describeInBrowser('one request in full', () => {
     const onPaper = ['.log-state .facts', '.log-state p.hint', '.log-state .button', '.not-on-paper']
     const seen = onPaper.map((one) => page.locator(one).first().isVisible())
     expect(await Promise.all(seen)).toEqual([true, false, false, false])
+    await page.emulateMedia({ media: null })
+    for (const [log, words] of [
+      ['stopped', 'The log is stopped'],
+      ['before_log', 'Older than the log'],
+    ] as const) {
+      state.proof = { log, witnesses: [], awaited: ['w'] }
+      await page.reload()
+      await said.getByText(words).waitFor()
+      // Its texts were erased.
+      await said.getByText('so there is no file').waitFor()
+      expect(await page.getByRole('button', { name: 'Download the receipt' }).count()).toBe(0)
+    }
   })
 
   it('tells what is on record of it in order, and what the same key asked before and how this differs', async () => {
