@@ -18,6 +18,8 @@ beforeAll(async () => {
   odd = await makeBundle({ odd: true, enrolled: {} })
 })
 
+const DELEGATE = '0d0d0d0d0d0d0d0d'
+
 interface Tried extends MadeBundle {
   options?: BundleOptions
   /** On the platform of browsers, instead of this one. */
@@ -70,6 +72,11 @@ describe('a good bundle', () => {
 
   it.each([1, 2, 3, 5, 256, 257])('is in a log of %i leaves', async (leaves) => {
     expect((await judge(await makeBundle({ leaves, witnesses: 0 }))).verdict).toBe('good')
+  })
+
+  it('has the registration by the delegate who acted', async () => {
+    const acted = await makeBundle({ delegate: DELEGATE, enrolled: { approver: DELEGATE } })
+    expect((await judge({ ...acted, options: { enrolment: true } })).verdict).toBe('good')
   })
 
   it('may have a code in place of a passkey, which rests on the service alone', async () => {
@@ -204,6 +211,7 @@ describe('a bad bundle', () => {
   ]
   const foreign: [string, BundleFacts, RegExp][] = [
     ['of another person', { enrolled: { approver: '0123456789abcdef' } }, /another person\.$/],
+    ['of the approver, for whom another acted', { enrolled: {}, delegate: DELEGATE }, /another person\.$/],
     ['of another passkey', { enrolled: { public_key: 'AAAA' } }, /another passkey\.$/],
     ['that came later', { enrolled: {}, late: true }, /after the decision\.$/],
   ]

@@ -44,6 +44,8 @@ export interface BundleFacts {
   enrolled?: Partial<EnrolledPasskey>
   /** The registration came after the decision. */
   late?: boolean
+  /** Who acted for the approver. */
+  delegate?: string
 }
 
 /** A bundle that nobody asked a service for, with what a verifier trusts. */
@@ -67,10 +69,11 @@ export async function makeBundle(facts: BundleFacts = {}): Promise<MadeBundle> {
     odd = false,
     enrolled,
     late = false,
+    delegate,
   } = facts
   const key = testKey('decision')
   const context = canonicalize(CONTEXT)
-  const intent = canonicalize(intentOf(decision, context, action))
+  const intent = canonicalize({ ...intentOf(decision, context, action), ...given({ delegate }) })
   const payload = payloadOf(decision, method, intent)
   const passkey = method === 'totp' ? undefined : passkeyOf(intent, algorithm, odd)
   const challenge = sha256(intent)

@@ -11,6 +11,7 @@ import { approve, decideBatch, nameApprovers } from '../../support/batches.ts'
 import { alter, decidedId, lapse, newCaller, send } from '../../support/caller.ts'
 import { codeAt, enrolWithPasskey, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
 import { ask, callWithKey, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { asMembers } from '../../support/members.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -164,6 +165,11 @@ describe('with its place in the log', () => {
     })
     const [vote] = several.votes ?? []
     const { receipt, intent, passkey, enrolment } = several
+    const partly = { ...several, votes: [{ ...vote, enrolment: undefined }] }
+    const half = JSON.stringify(partly)
+    expect(await judged(canonicalize(JSON.parse(half)), { enrolment: true }, await trust())).toMatchObject({
+      verdict: 'unmet',
+    })
     const exchanged = { ...several, enrolment: vote?.enrolment, votes: [{ ...vote, enrolment }] }
     expect(await judged(canonicalize(exchanged), {}, await trust())).toMatchObject({
       verdict: 'bad',
@@ -188,15 +194,28 @@ describe('with its place in the log', () => {
     expect(await judged(later, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
   })
 
-  it('has the registration of the passkey, in its own words, once that and its record are gone as well', async () => {
+  it('has the registration of the passkey, of a delegate too, and once that and its record are gone', async () => {
     const owner = await enrolWithPasskey(service, 'registers@example.com', {
       model: '01020304-0506-0708-0102-030405060708',
       format: 'packed',
     })
     const key = await keyOf(service, owner.userId)
+    const { trail, users } = service.composition.deps
+    const [own, standIn] = [await users.find(owner.userId), await enrolWithPasskey(service, 'in@example.com')]
+    const { account_id = '', version = 0 } = own ?? {}
+    await alter(service, 'accounts', account_id, { members: asMembers([standIn.userId]) })
+    const delegate = { user_id: standIn.userId, starts_at: new Date(0), ends_at: new Date('2100-01-01') }
+    await users.change(owner.userId, version, { delegate }, [])
+    const query = '?log=logged&enrolment=1&timeout=20'
+    const theirs = await ask({ service, key })
+    await decideByPasskey({ service, owner: standIn }, theirs, 'approved')
+    const acted = await bundleOf(theirs, key, query)
+    const { enrolment, intent } = JSON.parse(acted)
+    expect(enrolment.subject.approver).toBe(JSON.parse(intent).delegate)
+    expect(await judged(acted, { enrolment: true }, await trust())).toMatchObject({ verdict: 'good' })
+
     const id = await ask({ service, key })
     await decideByPasskey({ service, owner }, id, 'approved')
-    const query = '?log=logged&enrolment=1&timeout=20'
     const text = await bundleOf(id, key, query)
     const { approver } = JSON.parse(JSON.parse(text).intent)
     expect(JSON.parse(text).enrolment.subject).toEqual({
@@ -209,7 +228,6 @@ describe('with its place in the log', () => {
     expect(JSON.parse(await bundleOf(id, key, '?log=logged'))).not.toHaveProperty('enrolment')
 
     await alter(service, 'users', owner.userId, { passkeys: [] })
-    const { trail } = service.composition.deps
     const about = { subject: owner.userId, type: 'factor.passkey_added', limit: 1 } as const
     const [record] = await trail.list(about)
     const { seq = 0, entry } = record ?? {}
