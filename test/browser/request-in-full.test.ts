@@ -122,18 +122,21 @@ describeInBrowser('one request in full', () => {
 
   it('says where the log has it, by itself, and gives the file as the service has it at that moment', async () => {
     const { state } = suite.server()
-    state.review = sampleDecided()
-    await open('Approved')
     const { page } = visitor
+    state.review = sampleDecided()
+    await page.clock.install()
+    await open('Approved')
     const said = page.locator('.log-state').first()
     await said.getByText('Not in the log yet').waitFor()
     const place = { origin: 'o', index: 41, size: 44 }
     const witnesses = [{ name: 'w.example/<b>', at: '2026-11-20T09:30:09.000Z' }]
     state.proof = { ...state.proof, log: 'logged', ...place, awaited: ['w.example/<b>'] }
+    await page.clock.runFor(2100)
     await said.getByText('entry 41 of 44').waitFor()
     expect(await page.locator('#announcements').innerText()).toBe('Log: In the log')
     expect(await said.innerText()).toContain('No witness has signed it yet.')
     state.proof = { log: 'witnessed', ...place, witnesses, awaited: [], bundle: '{"a":1}' }
+    await page.clock.runFor(2100)
     await said.getByText('w.example/<b> on').waitFor()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
