@@ -157,14 +157,10 @@ it('answers requests that wait to be taken when it is stopped', async () => {
     said += String(chunk)
   })
   const ended = once(clients, 'close')
-  // Nothing is taken while this loop turns.
-  const waiting = () => {
-    const listens = new RegExp(
-      `^ *\\d+: 0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} \\S+ 0A \\w+:(\\w+)`,
-      'm',
-    )
-    return Number.parseInt(listens.exec(readFileSync('/proc/net/tcp', 'latin1'))?.[1] ?? '0', 16)
-  }
+  // Nothing is taken while this loop turns. A connection whose request has not come yet would be closed as idle.
+  const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const asked = new RegExp(`^ *\\d+: ${local} \\S+ 01 \\w+:(?!0{8})`, 'gm')
+  const waiting = () => readFileSync('/proc/net/tcp', 'latin1').match(asked)?.length ?? 0
   while (waiting() < 5);
   await service.close()
   await ended

@@ -6,6 +6,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 
 /** One of each way by which text became script or markup somewhere: elements, attributes, addresses, templates, parsers. */
 const HOSTILE = [
+  'javascript:alert(1)',
   '<img src=x onerror=alert(1)>',
   '<script>alert(1)</script>',
   '<ScRiPt >alert(1)</sCrIpT >',
@@ -47,7 +48,6 @@ const HOSTILE = [
   '&#60;script&#62;alert(1)&#60;/script&#62;',
   '\\u003cscript\\u003ealert(1)\\u003c/script\\u003e',
   '%3Cscript%3Ealert(1)%3C/script%3E',
-  'javascript:alert(1)',
 ]
 
 /** What the strings would make if any of them were read as markup; the page's own sheet and script are outside `main`. */
@@ -66,25 +66,32 @@ describeInBrowser('script and markup in the words of others', () => {
     await visitor.page.goto(`/a/${sampleReview().id}`)
     await visitor.page.locator('.caller-box').waitFor()
   }
+  const expectNoLink = async (): Promise<void> =>
+    expect(await visitor.page.locator('main a[href*="evil"], main a[href^="java"]').count()).toBe(0)
   const expectHarmless = async (): Promise<void> => {
     await visitor.page.waitForLoadState('networkidle')
-    expect(await visitor.page.locator('main a[href*="evil"], main a[href^="java"]').count()).toBe(0)
+    await expectNoLink()
     // Incidents are dialogs, reports of the strict CSP, uncaught errors, and requests to other hosts.
     expect(visitor.incidents).toEqual([])
     expect(new URL(visitor.page.url()).origin).toBe(suite.server().url)
   }
 
   it('a strict CSP and text nodes: no script, dialog or CSP report from action, keys or values (T17, T45)', async () => {
-    for (const text of HOSTILE) {
+    // Several a page, which costs most of the time; only an address must stand first to be one.
+    for (let at = 0; at < HOSTILE.length; at += 6) {
+      const texts = HOSTILE.slice(at, at + 6)
+      const all = texts.join(' ')
+      const each = Object.fromEntries(texts.map((text) => [text, [text, { [text]: text }]]))
       suite.server().state.review = sampleReview(
-        { action: text, may_decide: false },
-        { [text]: text, reason: text, tool_arguments: { [text]: [text, { [text]: text }] } },
+        { action: all, may_decide: false },
+        { ...Object.fromEntries(texts.map((text) => [text, text])), reason: all, tool_arguments: each },
       )
       await open()
       const shown = (await visitor.page.locator('.caller-box').innerText()).replaceAll('[U+0009]', '\t')
-      expect(shown.split(text).length - 1, text).toBeGreaterThanOrEqual(8)
-      expect(await visitor.page.locator(MADE).count(), text).toBe(0)
-      expect(visitor.incidents, text).toEqual([])
+      for (const text of texts) expect(shown.split(text).length - 1, text).toBeGreaterThanOrEqual(8)
+      expect(await visitor.page.locator(MADE).count(), all).toBe(0)
+      await expectNoLink()
+      expect(visitor.incidents, all).toEqual([])
     }
     await expectHarmless()
   })
