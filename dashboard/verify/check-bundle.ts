@@ -83,7 +83,7 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string,
   inclusion: ['In the log', 'The receipt is in the tree that the proof names.'],
   enrolment: [
     'Whose passkey',
-    'In that tree, the person who decided registered this passkey, and before.',
+    'In that tree, the person who decided had registered this passkey before.',
     'Nothing in the file proves that the passkey is the approver’s; the service says so.',
   ],
   checkpoint: ['Signed by the log', 'The log that your policy trusts signed that tree.'],

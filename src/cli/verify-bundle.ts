@@ -146,7 +146,7 @@ const WORDS: Record<BundleCheck, { passed: string } & Partial<Record<Outcome, st
     failed: 'is not in the tree of the log',
   },
   enrolment: {
-    passed: 'each passkey was registered by the person who voted, before, in that tree',
+    passed: 'each passkey was registered before, in that tree, by the person who voted',
     absent: 'only the service says whose passkeys these are (?enrolment=1)',
     unmet: 'only the service says whose passkeys these are, or that codes were right',
     failed: 'the registration is of another passkey or person, came later, or is not in that tree',

@@ -227,7 +227,10 @@ describeInBrowser('giving a receipt to the public page', () => {
 
   it('holds a bundle to a policy of one’s own, and calls it good but not enough where less is there', async () => {
     const { page } = await open()
-    const [made, more] = [await makeBundle({ witnesses: 1 }), await makeBundle({ witnesses: 2 })]
+    const [made, more] = [
+      await makeBundle({ witnesses: 1, enrolled: {} }),
+      await makeBundle({ witnesses: 2 }),
+    ]
     await paste(page, made.text)
     const alone = await shownVerdict(page)
     expect([alone.kind, await checksIn(page, 'unmade')]).toEqual([
@@ -235,6 +238,7 @@ describeInBrowser('giving a receipt to the public page', () => {
       ['Signed by the log and witnesses'],
     ])
     expect(alone.text).toContain('not checked: there is no trust policy')
+    expect(alone.text).toContain('For each approver, a passkey signed exactly this.')
 
     await page.getByText('Use a trust policy', { exact: true }).click()
     const policy = page.getByLabel('Trust policy (trust.policy)')
@@ -257,9 +261,11 @@ describeInBrowser('giving a receipt to the public page', () => {
     await use.click()
     await page.locator('.verdict.approved').waitFor()
     expect(await page.locator('.verdict').innerText()).toMatch(
-      /The log of your policy has it, witnessed by witness-1\.example\.org at \d{4}-[\dT:-]+Z\./,
+      /Each approver’s own passkey signed exactly this\. The log of your policy has it, witnessed by witness-1\.example\.org at \d{4}-[\dT:-]+Z\./,
     )
-    expect(await checksIn(page, 'passed')).toEqual(expect.arrayContaining(['Signed by the log', 'Witnesses']))
+    expect(await checksIn(page, 'passed')).toEqual(
+      expect.arrayContaining(['Whose passkey', 'Signed by the log', 'Witnesses']),
+    )
     await paste(page, RECEIPT)
     expect(await shownVerdict(page)).toMatchObject({
       kind: 'unmet',

@@ -127,7 +127,7 @@ describe('countersign verify of a bundle', () => {
     expect([known.code, known.stdout]).toEqual([
       0,
       expect.stringContaining(
-        'passed  enrolment   each passkey was registered by the person who voted, before, in that tree\n',
+        'passed  enrolment   each passkey was registered before, in that tree, by the person who voted\n',
       ),
     ])
     const unknown = await ask(made.text, ...policy)

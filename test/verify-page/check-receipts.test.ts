@@ -303,7 +303,12 @@ describe('the list of checks', () => {
   })
 
   it.each([
-    ['has it', { enrolled: {} }, 'passed', /^In that tree, the person who decided registered this/],
+    [
+      'has it',
+      { enrolled: {} },
+      'passed',
+      /^In that tree, the person who decided had registered this passkey before/,
+    ],
     ['has none', {}, 'absent', /^Nothing in the file proves that the passkey is the approver’s/],
     ['has another’s', { enrolled: { approver: ana } }, 'failed', /it is of another person\.$/],
     ['needs none', { method: 'totp' }, undefined, /./],

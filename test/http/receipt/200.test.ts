@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from '../../../src/domain/bundle.ts'
 import { createRetention } from '../../../src/flow/erase/retention.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
+import { sha256Hex } from '../../../src/signing/digest.ts'
 import type { VerificationKey } from '../../../src/signing/key-record.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { cosignatureBytes } from '../../../src/signing/log/note.ts'
@@ -227,6 +228,26 @@ describe('with its place in the log', () => {
     })
     expect(JSON.parse(await bundleOf(id, key, '?log=logged'))).not.toHaveProperty('enrolment')
 
+    // An authenticator that spells its key as verifiers do not read it: better none than one that they refuse.
+    const spelt = await ask({ service, key })
+    await decideByPasskey({ service, owner }, spelt, 'approved')
+    const records = service.composition.connection.collection('audit_log')
+    const { subject } = JSON.parse(text).enrolment
+    const cose = Buffer.from(subject.public_key, 'base64url')
+    const parts = [cose.subarray(0, 1), cose.subarray(3, 5), cose.subarray(1, 3), cose.subarray(5)]
+    const public_key = Buffer.concat(parts).toString('base64url')
+    await alter(service, 'requests', spelt, { 'votes.0.evidence.public_key': public_key })
+    const ofOwner = { 'entry.subject': owner.userId, 'entry.type': 'factor.passkey_added' }
+    const named = (hash: string) =>
+      records.updateOne(ofOwner, { $set: { 'entry.detail.subject_sha256': hash } })
+    const hash = sha256Hex(canonicalize(subject))
+    await named(sha256Hex(canonicalize({ ...subject, public_key })))
+    expect(await judged(await bundleOf(spelt, key, query), {}, await trust())).toMatchObject({
+      verdict: 'good',
+      passed: expect.not.arrayContaining(['enrolment']),
+    })
+    await named(hash)
+
     await alter(service, 'users', owner.userId, { passkeys: [] })
     const about = { subject: owner.userId, type: 'factor.passkey_added', limit: 1 } as const
     const [record] = await trail.list(about)
@@ -239,7 +260,6 @@ describe('with its place in the log', () => {
       passed: expect.arrayContaining(['enrolment']),
     })
     // As records from before the log have none.
-    const records = service.composition.connection.collection('audit_log')
     const erased = { subject_sha256: Buffer.from(subject_sha256, 'hex') }
     const { modifiedCount } = await records.updateOne(erased, { $unset: { subject_sha256: 1 } })
     expect(modifiedCount).toBe(1)
