@@ -119,8 +119,25 @@ it('what a copy left open is neither decided nor used after its restore without 
   const lost = (await call(`/api/v1/approvals/${rejected}`)).body
   const early = (await call(`/api/v1/approvals/${unused}`)).body
   const session = there.browser()
+  const logged = async () => (await run('log', 'status')).json().log
+  await expect.poll(logged).toMatchObject({ behind: 0, rolled_back: false })
+  const { origin } = await logged()
   await there.restore(file)
 
+  // Others may hold checkpoints that the copy does not have.
+  expect(await call('/log/checkpoint')).toMatchObject({ status: 503, body: { error: 'log_rolled_back' } })
+  await expect.poll(logged).toMatchObject({ origin, rolled_back: true })
+  expect((await run('audit', 'list', '--type', 'log.rollback_detected')).stdout).toContain(origin)
+  const { code: sick, stdout: examined } = await run('doctor')
+  expect([sick, JSON.parse(examined).checks.find(({ name }: { name: string }) => name === 'Log')]).toEqual([
+    1,
+    {
+      name: 'Log',
+      status: 'fail',
+      detail: `log_rolled_back: the store was restored, or others hold a larger checkpoint of ${origin}; it signs nothing more`,
+      fix: expect.stringMatching(/Then: countersign log renew/),
+    },
+  ])
   expect(await session.get('/api/v1/me/pending')).toMatchObject({ status: 401 })
   const opened = await session.post('/api/v1/enrollment/lookup', { token: linkToken(link.enroll_url) })
   expect(opened.status).toBe(410)
@@ -210,7 +227,25 @@ it('what a copy left open is neither decided nor used after its restore without 
 
   // All that is left; a restart in between forgets nothing.
   await there.stop()
+  const stopped = await run('log', 'renew')
+  expect([stopped.code, stopped.json()]).toEqual([0, { ok: true, origin: `${origin}/log/2`, number: 2 }])
+  expect(await logged()).toMatchObject({
+    origin: `${origin}/log/2`,
+    size: 0,
+    signed_at: null,
+    rolled_back: false,
+  })
   await there.start()
+  await expect.poll(logged).toMatchObject({ behind: 0, signed_at: expect.any(String), rolled_back: false })
+  expect((await call('/log/2/checkpoint')).status).toBe(200)
+  expect((await run('log', 'renew')).error().error).toBe('log_not_rolled_back')
+  const told = await cli(['log', 'status'], { env: there.env })
+  expect(told.stdout).toMatch(
+    new RegExp(
+      `^Log ${origin}/log/2\nRecords: \\d+, and 0 of the audit trail .*\nLast checkpoint: \\S+Z\\.$`,
+      'm',
+    ),
+  )
   expect(await consume(unused)).toMatchObject(HELD)
   expect((await run('restore', 'confirm')).json()).toEqual({
     lifted: true,
