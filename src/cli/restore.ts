@@ -4,7 +4,7 @@ import { given } from '../domain/given.ts'
 import { parseJson } from '../domain/parse-json.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { SetAside } from '../domain/restore.ts'
-import type { LogState } from '../flow/audit/read-log.ts'
+import type { LogState, WitnessOfLog } from '../flow/audit/read-log.ts'
 import { renewLog } from '../flow/audit/renew-log.ts'
 import {
   type Confirmed,
@@ -154,16 +154,33 @@ export async function runLogStatus(): Promise<CommandResult> {
   if (state === undefined)
     return { value: { log: null }, text: 'There is no log yet; the next start begins one.' }
   const { origin, size, behind, signed_at, rolled_back } = state
-  const value = { origin, size, behind, signed_at: signed_at?.toISOString() ?? null, rolled_back }
+  const witnesses = state.witnesses.map(({ cosigned_at, failing, ...witness }) => ({
+    ...witness,
+    cosigned_at: cosigned_at?.toISOString() ?? null,
+    failing: failing === undefined ? null : { since: failing.since.toISOString(), why: failing.why },
+  }))
+  const value = { origin, size, behind, signed_at: signed_at?.toISOString() ?? null, rolled_back, witnesses }
   return { value: { log: value }, text: describe(state) }
 }
 
-function describe({ origin, size, behind, signed_at, rolled_back }: LogState): string {
+/** Says what a witness last did, as `doctor` does. */
+export function describeWitness({ size, cosigned_at, failing }: WitnessOfLog): string {
+  const last =
+    cosigned_at === undefined
+      ? 'nothing cosigned yet'
+      : `last cosigned ${cosigned_at.toISOString()}, ${size} records`
+  return failing === undefined
+    ? last
+    : `${last}; failing since ${failing.since.toISOString()}, at first: ${failing.why}`
+}
+
+function describe({ origin, size, behind, signed_at, rolled_back, witnesses }: LogState): string {
   const when = signed_at === undefined ? 'none yet' : signed_at.toISOString()
   return [
     `Log ${origin}`,
     `Records: ${size}, and ${behind} of the audit trail that are not in it yet.`,
     `Last checkpoint: ${when}.`,
+    ...witnesses.map((witness) => `Witness ${witness.name}: ${describeWitness(witness)}.`),
     ...(rolled_back ? ['Rolled back: it signs nothing more. Go on with: countersign log renew'] : []),
   ].join('\n')
 }

@@ -27,6 +27,7 @@ import { createRestoreStore } from '../store/restores.ts'
 import { SCHEMA_VERSION } from '../store/schema/migrations.ts'
 import { readPending, readSchema } from '../store/schema/prepare-schema.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
+import { composeWitnesses } from './compose-witnesses.ts'
 import { openStore } from './open-store.ts'
 
 type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeTimeoutMs'>
@@ -79,20 +80,28 @@ export function inspectStore(config: Config): Promise<StoreReport> {
     const trail = await createAuditTrail(connection)
       .head()
       .then(() => undefined, asError)
-    const log = await lookAtLog(connection).catch(() => undefined)
+    const log = await lookAtLog(config, connection).catch(() => undefined)
     return { server, skewMs, ...(await inspectKeys(config, connection, skewMs)), trail, log }
   })
 }
 
 /** Looks at the log of a store; undefined while there is none. @throws what `lookAt` throws */
-export function inspectLog(config: StoreSettings): Promise<LogState | undefined> {
-  return lookAt(config, lookAtLog)
+export function inspectLog(config: Config): Promise<LogState | undefined> {
+  return lookAt(config, (connection) => lookAtLog(config, connection))
 }
 
-async function lookAtLog(connection: StoreConnection): Promise<LogState | undefined> {
-  const restores = createRestoreStore(connection)
-  await restores.all()
-  return readLogState({ logs: createLogStore(connection), trail: createAuditTrail(connection), restores })
+async function lookAtLog(config: Config, connection: StoreConnection): Promise<LogState | undefined> {
+  const store = createRestoreStore(connection)
+  // The first start on a copy stops the log.
+  const copies = await store.all()
+  const times = () => copies.map(({ copied_at, restored_at = copied_at }) => ({ copied_at, restored_at }))
+  const { witnesses } = await composeWitnesses(config)
+  return readLogState({
+    logs: createLogStore(connection),
+    trail: createAuditTrail(connection),
+    restores: { ...store, times },
+    witnesses,
+  })
 }
 
 /** What the first start of this version would change in a store. */

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import type { BuildInfo } from '../config/package-path.ts'
 import { AUDIT_TYPES } from '../domain/audit.ts'
-import { readLogState } from '../flow/audit/read-log.ts'
+import { type LogState, readLogState, type WitnessOfLog } from '../flow/audit/read-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
 import { within } from '../ports/within.ts'
@@ -208,6 +208,7 @@ type Read = Pick<
   | 'logs'
   | 'trail'
   | 'restores'
+  | 'witnesses'
 >
 
 /** Gauges that ask the store at each scrape, and so are the same from every process; NaN while it does not answer. */
@@ -250,6 +251,7 @@ function surveyStore(registers: Registry[], read: Read, parts: MetricsParts): vo
     auditLag(read),
   )
   addLog(add, read)
+  addWitnesses(registers, read)
   addQueues(registers, read, figures)
   addChats(registers, read)
   addSize(add, sizeOf(parts, figures))
@@ -332,19 +334,39 @@ function ageOf(at: Date | undefined, clock: Read['clock']): number {
 }
 
 function addLog(add: (name: string, help: string, look: () => Promise<number>) => void, read: Read): void {
-  const look = async () =>
-    (await readLogState(read)) ?? { size: 0, behind: 0, signed_at: undefined, rolled_back: false }
-  add('log_size', 'Records in the log.', async () => (await look()).size)
-  add(
-    'log_behind',
-    'Records of the audit trail that are not in the log yet.',
-    async () => (await look()).behind,
+  const gauge = (name: string, help: string, pick: (log: LogState) => number | undefined) =>
+    add(`log_${name}`, help, async () => {
+      const log = await readLogState({ ...read, witnesses: [] })
+      return (log && pick(log)) ?? 0
+    })
+  gauge('size', 'Records in the log.', ({ size }) => size)
+  gauge('behind', 'Records of the audit trail that are not in the log yet.', ({ behind }) => behind)
+  gauge('checkpoint_age_seconds', 'Age of the last checkpoint; it grows while nothing happens.', (log) =>
+    ageOf(log.signed_at, read.clock),
   )
-  add('log_checkpoint_age_seconds', 'Age of the last checkpoint; it grows while nothing happens.', async () =>
-    ageOf((await look()).signed_at, read.clock),
+  gauge('rolled_back', '1 if the log signs nothing more, since the store was restored.', (log) =>
+    Number(log.rolled_back),
   )
-  add('log_rolled_back', '1 if the log signs nothing more, since the store was restored.', async () =>
-    Number((await look()).rolled_back),
+}
+
+function addWitnesses(registers: Registry[], read: Read): void {
+  const gauge = (name: string, help: string, pick: (of: WitnessOfLog, log: LogState) => number): void => {
+    const looks = read.witnesses.map((witness) => {
+      const look = async (): Promise<number> => {
+        const log = await readLogState({ ...read, witnesses: [witness] })
+        const [of] = log?.witnesses ?? []
+        return log === undefined || of === undefined ? Number.NaN : pick(of, log)
+      }
+      return [witness.key.name, look] as const
+    })
+    addEach(registers, { name: `log_witness_${name}`, help, label: 'witness' }, Object.fromEntries(looks))
+  }
+  gauge('behind', 'Records of the log that the witness has not cosigned.', (of, { size }) => size - of.size)
+  gauge('age_seconds', 'Age of the last cosignature of the witness; NaN: none.', ({ cosigned_at: at }) =>
+    at === undefined ? Number.NaN : ageOf(at, read.clock),
+  )
+  gauge('failing_seconds', 'How long the witness has not cosigned, though asked.', ({ failing }) =>
+    ageOf(failing?.since, read.clock),
   )
 }
 

@@ -35,6 +35,9 @@ const answerSchema = z.object({
 const text = (name: string): string => readFileSync(join(FOLDER, name), 'utf8')
 const ALERTS = rulesSchema.parse(parse(text('alerts.yml'))).groups.flatMap(({ rules }) => rules)
 
+/** Name and id of a witness. */
+const WITNESS = 'example.com/foo+7c264079'
+
 /** A small disk of their own needs a mount, which this machine may not allow. */
 const MAY_MOUNT = spawnSync('unshare', ['-rm', 'true']).status === 0
 
@@ -52,7 +55,11 @@ describeWith('PROMETHEUS_PATH', PROMETHEUS)('the alert rules and the dashboard',
     folder = await mkdtemp(join(tmpdir(), 'observability-'))
     const [a, b, c] = [await freePort(), await freePort(), await freePort()]
     service = await startService({
-      env: { METRICS_PORT: String(a) },
+      env: {
+        METRICS_PORT: String(a),
+        LOG_WITNESSES: `${WITNESS}+BOkyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k http://127.0.0.1:9`,
+        CALLBACK_ALLOW_PRIVATE: '1',
+      },
       localTime: () => Date.now() + ahead,
       chats: [createChatPlatform('slack')],
     })
@@ -195,6 +202,9 @@ describeWith('PROMETHEUS_PATH', PROMETHEUS)('the alert rules and the dashboard',
     await alter(service, 'requests', await ask(setting), { expires_at: ago(90_000) })
     const trouble = { platform: 'slack', tenant: 'T1', reason: 'not_installed', since: ago(0) }
     await alter(service, 'accounts', account_id, { chat_troubles: [trouble] })
+    const { logs } = service.composition.deps
+    await logs.failWitness(1, WITNESS, ago(7_200_000), 'timeout')
+    await logs.stop((await logs.current()) ?? expect.unreachable(), ago(0))
     await seal('delivery.exhausted', 'factor.passkey_suspended')
     const caller = await newCaller(away)
     await away.composition.connection.close()

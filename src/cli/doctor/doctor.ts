@@ -10,8 +10,9 @@ import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
 import { visibleString } from '../../domain/text.ts'
+import type { WitnessOfLog } from '../../flow/audit/read-log.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
-import { setAside } from '../restore.ts'
+import { describeWitness, setAside } from '../restore.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
@@ -181,14 +182,26 @@ function trailChecks({ trail }: StoreReport): Check[] {
 /** Reports how far the log is; empty while there is none. */
 function logChecks({ log }: StoreReport): Check[] {
   if (log === undefined) return []
-  const { origin, size, behind, signed_at, rolled_back } = log
+  const { origin, size, behind, signed_at, rolled_back, witnesses } = log
   if (!rolled_back) {
     const since = signed_at === undefined ? 'no checkpoint yet' : `last checkpoint ${signed_at.toISOString()}`
-    return [ok('Log', `${size} records, ${behind} not in it yet; ${since}`)]
+    const line = ok('Log', `${size} records, ${behind} not in it yet; ${since}`)
+    return [line, ...witnesses.map(witnessCheck)]
   }
   const detail = `log_rolled_back: the store was restored, or others hold a larger checkpoint of ${origin}; it signs nothing more`
   const fix = `Ask witnesses and monitors for their last checkpoint of ${origin}. Then: countersign log renew [--after <its file>]`
   return [fail('Log', detail, fix)]
+}
+
+function witnessCheck(witness: WitnessOfLog): Check {
+  const { name, url, failing } = witness
+  const detail = `${name}: ${describeWitness(witness)}`
+  if (failing === undefined) return ok('Witness', detail)
+  return warn(
+    'Witness',
+    detail,
+    `Ask its operator whether it runs at ${url} and knows this log: docs/witness.md`,
+  )
 }
 
 /** Keys and people named one by one. */

@@ -6,7 +6,7 @@ import { formatOffer, parseSize, SIZE_TYPE } from '../../signing/log/witnessing.
 import type { LogHead } from '../../store/audit/log.ts'
 import type { FlowDeps } from '../deps.ts'
 import { COSIGNED_MS, isRolledBack, stopLog } from './log.ts'
-import { growthPath } from './read-log.ts'
+import { growthPath, witnessId } from './read-log.ts'
 
 /** Milliseconds from one round to the next; one in which a witness hangs, twice for 5 s, takes longer, and the next follows at once. */
 const ROUND_MS = 5_000
@@ -48,6 +48,8 @@ export function startWitnessRounds(deps: WitnessDeps): WitnessRounds {
           troubles[at]?.worked()
         } catch (error) {
           troubles[at]?.failed(error)
+          const why = error instanceof Error ? error.message : String(error)
+          await deps.logs.failWitness(head.number, witnessId(witness.key), deps.clock.now(), why)
         }
       })
       const all = Promise.all(asking)
@@ -90,7 +92,11 @@ async function askWitness(
   const at = deps.clock.now()
   const known = await deps.logs.witness(...place)
   const isFresh = known !== undefined && at.getTime() - known.at.getTime() < AGAIN_MS
-  if (known?.line !== undefined && known.size === head.size && isFresh) return known.line
+  if (known?.line !== undefined && known.size === head.size && isFresh) {
+    // Another process asked at the same time and failed.
+    if (known.failing !== undefined) await deps.logs.setWitness(place, known, known)
+    return known.line
+  }
   let old = known?.size ?? 0
   for (let attempt = 1; ; attempt += 1) {
     if (old > head.size) return seenLarger(deps, head, old)
@@ -148,8 +154,4 @@ async function showCosigned(deps: WitnessDeps, { number, size, note = '' }: LogH
   const isShown = now + COSIGNED_MS / 2 < (head.cosigned_until?.getTime() ?? 0)
   const cosigned_until = isShown ? new Date(now + COSIGNED_MS) : undefined
   await deps.logs.cosign(head, { cosigned_note, cosigned_size: size, ...given({ cosigned_until }) })
-}
-
-function witnessId({ name, id }: NoteKey): string {
-  return `${name}+${id}`
 }

@@ -2,7 +2,7 @@ import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { hashRanges, tilesFor } from '../../signing/log/grow-tree.ts'
 import { consistencyRanges, inclusionRanges, type LeafRange } from '../../signing/log/merkle.ts'
-import { formatVkey, LOG_SIGNATURE, noteKey, parseNote } from '../../signing/log/note.ts'
+import { formatVkey, LOG_SIGNATURE, type NoteKey, noteKey, parseNote } from '../../signing/log/note.ts'
 import { hasTile, TILE_WIDTH, type Tile } from '../../signing/log/tiles.ts'
 import type { LogHead } from '../../store/audit/log.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -19,17 +19,50 @@ export interface LogState {
   /** When the last checkpoint was signed. */
   signed_at?: Date
   rolled_back: boolean
+  witnesses: WitnessOfLog[]
+}
+
+/** What a witness that the operator chose has done. */
+export interface WitnessOfLog {
+  name: string
+  url: string
+  /** The last checkpoint that it cosigned; 0: none. */
+  size: number
+  cosigned_at?: Date
+  /** Since when it has not cosigned, though asked, and why not at first. */
+  failing?: { since: Date; why: string }
 }
 
 /** Reads the state of the log; undefined before the first start of a version that has one. */
 export async function readLogState(
-  deps: Pick<ReadDeps, 'logs' | 'trail' | 'restores'>,
+  deps: Pick<FlowDeps, 'logs' | 'trail' | 'restores' | 'witnesses'>,
 ): Promise<LogState | undefined> {
   const [head, last] = await Promise.all([deps.logs.current(), deps.trail.head()])
   if (head === undefined) return undefined
   const { origin, size, signed_at } = head
   const behind = Math.max(0, (last?.seq ?? 0) - (seqOf(head, size) - 1))
-  return { origin, size, behind, ...given({ signed_at }), rolled_back: isRolledBack(deps, head) }
+  const rolled_back = isRolledBack(deps, head)
+  const witnesses = await Promise.all(deps.witnesses.map((witness) => readWitness(deps.logs, head, witness)))
+  return { origin, size, behind, ...given({ signed_at }), rolled_back, witnesses }
+}
+
+async function readWitness(
+  logs: FlowDeps['logs'],
+  { number }: LogHead,
+  { key, url }: FlowDeps['witnesses'][number],
+): Promise<WitnessOfLog> {
+  const { size = 0, line, at, failing } = (await logs.witness(number, witnessId(key))) ?? {}
+  return {
+    name: key.name,
+    url,
+    size,
+    ...given({ cosigned_at: line === undefined ? undefined : at, failing }),
+  }
+}
+
+/** How the store names a witness. */
+export function witnessId({ name, id }: NoteKey): string {
+  return `${name}+${id}`
 }
 
 /** A log of the store, and the key that verifies its checkpoints, for a trust policy. */

@@ -53,8 +53,22 @@ export async function renewLog(
     size: 0,
   }
   const { origin: subject } = next
+  await drawKey(deps, head, actor)
   await recordOnce(deps, { type: 'log.renewed', at: deps.clock.now(), actor, subject, size: head.size })
   return (await deps.logs.begin(next)) ? next : undefined
+}
+
+/** Has another key sign from now on: policies know logs by their keys. A restore that was marked has made one. */
+async function drawKey(
+  { keys, clock }: LogDeps,
+  { origin, note }: LogHead,
+  actor: AuditActor,
+): Promise<void> {
+  const at = clock.now()
+  const key = keys.ring().active('log', at)
+  if (key === undefined || note === undefined) return
+  const { id } = await noteKey(origin, LOG_SIGNATURE, key.publicKey)
+  if (parseNote(note).signatures.some((signature) => signature.id === id)) await keys.rotate('log', at, actor)
 }
 
 /** Opens the last known checkpoint of that log, or of one that once went on for it. @returns the number of its log */

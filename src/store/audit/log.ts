@@ -3,7 +3,7 @@ import { given } from '../../domain/given.ts'
 import { outcomesOf } from '../mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { unlessTaken } from '../mongo/failures.ts'
-import { date, number, text } from '../mongo/fields.ts'
+import { date, number, part, text } from '../mongo/fields.ts'
 
 /** A log over the audit trail, as far as its last checkpoint. Each log but the first goes on for one that was rolled back. */
 export interface LogHead {
@@ -35,12 +35,14 @@ interface WitnessState {
   /** Its cosignature on that, a line of a note; absent when only the size is known. */
   line?: string
   at: Date
+  /** Since when it has not cosigned, though asked, and why not at first. */
+  failing?: { since: Date; why: string }
 }
 
 type WitnessDocument = WitnessState & { _id: string }
 
 const witnessSchema = new Schema<WitnessDocument>(
-  { _id: text, size: number, line: String, at: date },
+  { _id: text, size: number, line: String, at: date, failing: part },
   STRICT_SCHEMA,
 )
 
@@ -192,7 +194,13 @@ function createWitnessStates(connection: StoreConnection) {
       const { _id, ...state } = found
       return state
     },
-    /** Moves that on. @returns false when it is no longer what was read */
+    /** Notes that it did not cosign, unless that is known. */
+    async failWitness(log: number, witness: string, at: Date, why: string): Promise<void> {
+      const change = { $set: { failing: { since: at, why } }, $setOnInsert: { size: 0, at } }
+      const filter = { _id: `${log}/${witness}`, failing: null }
+      await unlessTaken(() => witnesses.updateOne(filter, change, { upsert: true }))
+    },
+    /** Moves that on: it has cosigned. @returns false when it is no longer what was read */
     async setWitness(
       [log, witness]: readonly [log: number, witness: string],
       before: WitnessState | undefined,
@@ -201,8 +209,8 @@ function createWitnessStates(connection: StoreConnection) {
       const _id = `${log}/${witness}`
       if (before === undefined)
         return unlessTaken(() => witnesses.create({ _id, size, at, ...given({ line }) }))
-      const change =
-        line === undefined ? { $set: { size, at }, $unset: { line: 1 } } : { $set: { size, line, at } }
+      const $unset = { failing: 1, ...(line === undefined ? { line: 1 } : {}) } as const
+      const change = { $set: { size, at, ...given({ line }) }, $unset }
       const { matchedCount } = await witnesses.updateOne({ _id, size: before.size }, change)
       return matchedCount === 1
     },
