@@ -1,9 +1,11 @@
+import { RequestFailure, silence } from '../../webauthn-page/kit/api/request.ts'
 import { button, copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Child,
   div,
   el,
   exactText,
+  facts,
   folded,
   hint,
   lede,
@@ -13,14 +15,22 @@ import {
 } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { notice, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
 import { callersLegend } from '../inbox/pending.ts'
 import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
+import { command } from '../parts/secret-box.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { aboutElement, idElement, pathOf, type Reading, readingOf, sentenceOf } from './audit-sentence.ts'
-import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
+import {
+  type AuditEntry,
+  type AuditPage,
+  auditPageShape,
+  type LogKeys,
+  logKeysShape,
+} from './audit-shapes.ts'
 import { AUDIT_WORDS, valueWord } from './audit-words.ts'
 
 /** `/audit`: the account's audit log, newest entry first, as far as the person may see it. */
@@ -35,7 +45,7 @@ export async function auditPage(context: PageContext): Promise<PageView> {
     list: () => entryList(context),
     called: ['entry', 'entries'],
     none: 'Every change is listed here from now on.',
-    below: aboutFiles,
+    below: () => div('results', aboutLog(), aboutFiles()),
   })
   const scene = div(
     'history',
@@ -131,6 +141,72 @@ function howToCheck(): Child[] {
     el('code', {}, 'npx countersign audit check --expect <seq>:<hash>'),
     ', with number and hash of an entry in the file.',
   ]
+}
+
+/** What the log has by now, and what anybody needs to check it without trusting this service. Loaded once it is wanted. */
+function aboutLog(): HTMLElement {
+  const slot = noticeSlot()
+  const body = div('exact-body', slot.element)
+  const part = folded('The log, and how others check it', body)
+  const load = async (): Promise<void> => {
+    const keys = logKeysShape(await (await fetchOpen('/.well-known/countersign-log')).json(), 'log')
+    const checkpoint = await fetchOpen(`${new URL(keys.url).pathname}/checkpoint`)
+    body.append(...logView(keys, checkpoint.ok ? await checkpoint.text() : undefined))
+  }
+  part.addEventListener('toggle', () => void slot.attempt(load), { once: true })
+  return part
+}
+
+/** Fetches what is public. @throws RequestFailure when there is no answer, or no log */
+async function fetchOpen(path: string): Promise<Response> {
+  const response = await fetch(path, { credentials: 'omit', redirect: 'error' }).catch(() => undefined)
+  if (response === undefined) throw silence()
+  if (response.ok || response.status === 503) return response
+  throw new RequestFailure(response.status, 'no_log', 'This service has no log yet.')
+}
+
+/** @param checkpoint the newest, a signed note; undefined where the log signs nothing more */
+function logView({ origin, vkey, url, witnesses }: LogKeys, checkpoint: string | undefined): HTMLElement[] {
+  const [text = '', signatures = ''] = checkpoint?.split('\n\n') ?? []
+  const names = witnesses.map(({ vkey: key }) => key.split('+')[0] ?? '')
+  const signed = names.flatMap((name) => cosignedBy(name, signatures))
+  const policy = [
+    `log ${vkey}`,
+    ...witnesses.map((witness, at) => `witness w${at + 1} ${witness.vkey}`),
+    ...(names.length > 1 ? [`group witnesses any ${names.map((_, at) => `w${at + 1}`).join(' ')}`] : []),
+    `quorum ${['none', 'w1'][names.length] ?? 'witnesses'}`,
+  ]
+  const monitor = `countersign log monitor ${new URL(url).origin} --state log.json --policy trust.policy`
+  return [
+    checkpoint === undefined
+      ? notice('warning', 'the log is stopped (log_rolled_back): the service was restored from a backup.')
+      : facts(
+          ['Entries', new Intl.NumberFormat().format(Number(text.split('\n')[1]))],
+          ['Witnessed by', ...(signed.length > 0 ? signed : ['nobody yet'])],
+          ['Log', mono(origin)],
+        ),
+    p(
+      'Every entry of this page is in a log that only grows, as a hash. Keep these lines as ',
+      el('code', {}, 'trust.policy'),
+      ', in a place that this service cannot change:',
+    ),
+    command(policy.join('\n'), 'the trust policy'),
+    hint(
+      'With them, ',
+      link('/verify', 'the check of a receipt'),
+      ' also proves that the log has the decision, and this command that the log never told two histories:',
+    ),
+    command(monitor, 'the command of the monitor'),
+  ]
+}
+
+/** Says when the witness signed; the line holds a key id of 4 bytes, then the time in 8 (C2SP tlog-cosignature). */
+function cosignedBy(name: string, signatures: string): HTMLElement[] {
+  const line = signatures.split('\n').find((one) => one.startsWith(`— ${name} `))
+  const bytes = Uint8Array.from(atob(line?.split(' ')[2] ?? ''), (character) => character.charCodeAt(0))
+  if (bytes.length < 12) return []
+  const at = new Date(Number(new DataView(bytes.buffer).getBigUint64(4)) * 1000)
+  return [p(mono(callerText(name)), ' ', ago(at.toISOString()))]
 }
 
 /**

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Card } from '../../dashboard/requests/request-shapes.ts'
+import { parsePolicy } from '../../src/signing/log/policy.ts'
 import { describeInBrowser } from '../support/browser.ts'
+import { makeBundle } from '../support/bundles.ts'
 import type { PageState } from '../support/page-answers.ts'
 import {
   decidedRow,
@@ -169,6 +171,25 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
     act: async (page) => {
       await page.getByRole('button', { name: 'More of entry 41' }).first().click()
       await page.getByText('Entry 41, raw').click()
+      const { bundle, policy } = await makeBundle({ leaves: 12_345 })
+      const [, ...note] = bundle.log?.proof.split('\n\n') ?? []
+      const [vkey = '', cosigner = ''] = policy.split('\n').map((line) => line.split(' ').at(-1) ?? '')
+      const json = {
+        origin: vkey.split('+')[0],
+        vkey,
+        url: 'https://approve.example/log',
+        witnesses: [{ vkey: cosigner, url: 'https://w.example' }],
+      }
+      await page.route('**/.well-known/countersign-log', (route) => route.fulfill({ json }))
+      await page.route('**/log/checkpoint', (route) => route.fulfill({ body: note.join('\n\n') }))
+      await page.getByText('The log, and how others check it').click()
+      await page.getByText('12,345').waitFor()
+      const shown = await page.getByRole('group', { name: 'the trust policy' }).innerText()
+      const { quorum, witnesses } = await parsePolicy(shown)
+      expect([quorum, witnesses.get('w1')?.key.name]).toEqual(['w1', 'witness-1.example.org'])
+      expect(await page.locator('.facts', { hasText: 'Witnessed by' }).innerText()).toMatch(
+        /witness-1\.example\.org 1 Jun/,
+      )
     },
   },
   'audit log where nothing matches': {

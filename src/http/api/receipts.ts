@@ -159,7 +159,7 @@ export function presentProof(
   }
 }
 
-const logAnswer = z
+export const logAnswer = z
   .strictObject({
     origin: z.string().meta({ description: 'The name of the log; it never changes.' }),
     vkey: z
