@@ -208,7 +208,8 @@ it('a call that died is completed by its repeat on the same card, which reminds 
   await untilRest(setting, [made], batch)
   expect(message(setting).batches.map(({ items }) => items.length)).toEqual([2])
   await work.stop()
-  const before = new Date(Date.now() - 60_000)
+  // By the store's clock, and not at the edge of a turn.
+  const before = new Date(worker.deps.clock.now().getTime() - 65_000)
   await worker.stored('requests').updateMany({ 'batch.id': batch }, { $set: { created_at: before } })
   await worker.stored('cards').updateMany({}, { $set: { created_at: before, posted_at: before } })
   await worker.start()

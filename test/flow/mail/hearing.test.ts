@@ -70,13 +70,16 @@ describe('who hears what', () => {
     await confirm(setting, requester.user)
     await hear(worker, requester.user, { volumes: all('digest') })
     const work = await worker.start()
+    // Half past, so that no full hour comes in between.
+    const hour = 3_600_000
+    clock.ahead = hour - ((worker.deps.clock.now().getTime() + hour / 2) % hour)
     const decided = await requester.request({ ttl_seconds: 86_400 })
     await requester.request({ ttl_seconds: 86_400 })
     await requester.request({ ttl_seconds: 86_400 })
     await work.relay.run()
     expect(await pushesOf(worker)).toMatchObject([{ kind: 'digest', state: 'due' }])
     await vote(setting, decided, requester.user, 'rejected')
-    clock.ahead = 61 * 60_000
+    clock.ahead += hour
     work.loops.pushes.wake()
     await server.until('the digest', () => server.mails.length === 1)
     expect(server.mails[0]?.headers.subject).toBe('2 requests wait for your decision')
