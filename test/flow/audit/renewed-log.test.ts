@@ -48,10 +48,13 @@ it('signs nothing more once the store was restored, and goes on under another na
   const entries = unbundle(await tileOf(own, `/log/2/tile/entries/000.p/${after.size}`))
   expect(entries[0]?.toString()).toBe(before.note)
   expect([entries.length, rootOf(entries)]).toEqual([after.size, hex(after.root)])
-  const leaf = hashOnNode(leafHash(entries[3] ?? Buffer.alloc(0)))
-  const proven = await proveRecord(deps, 3)
-  expect(hashOnNode(inclusionHolds(leaf, 3, after, proven?.path ?? []))).toBe(true)
-  expect(proven?.index).toBe(3)
+  // As the registration of a passkey is proven: by the checkpoint of the decision, though it was in the earlier log before.
+  const { earlier: [first] = [], ...proven } = (await proveRecord(deps, 3, [1])) ?? expect.unreachable()
+  for (const [index, place] of [[3, proven] as const, [1, first] as const]) {
+    const leaf = hashOnNode(leafHash(entries[index] ?? Buffer.alloc(0)))
+    expect(hashOnNode(inclusionHolds(leaf, index, after, place?.path ?? []))).toBe(true)
+    expect(place).toMatchObject({ index, checkpoint: proven.checkpoint })
+  }
 
   expect(await Promise.all(oldTiles.map((path) => tileOf(own, path)))).toEqual(old)
   const ended = await fetch(`${own.url}/log/checkpoint`)

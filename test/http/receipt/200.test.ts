@@ -237,9 +237,9 @@ describe('with its place in the log', () => {
     const parts = [cose.subarray(0, 1), cose.subarray(3, 5), cose.subarray(1, 3), cose.subarray(5)]
     const public_key = Buffer.concat(parts).toString('base64url')
     await alter(service, 'requests', spelt, { 'votes.0.evidence.public_key': public_key })
-    const ofOwner = { 'entry.subject': owner.userId, 'entry.type': 'factor.passkey_added' }
+    const registered = { 'entry.type': 'factor.passkey_added', 'entry.subject': owner.userId }
     const named = (hash: string) =>
-      records.updateOne(ofOwner, { $set: { 'entry.detail.subject_sha256': hash } })
+      records.updateOne(registered, { $set: { 'entry.detail.subject_sha256': hash } })
     const hash = sha256Hex(canonicalize(subject))
     await named(sha256Hex(canonicalize({ ...subject, public_key })))
     expect(await judged(await bundleOf(spelt, key, query), {}, await trust())).toMatchObject({
@@ -263,6 +263,10 @@ describe('with its place in the log', () => {
     const erased = { subject_sha256: Buffer.from(subject_sha256, 'hex') }
     const { modifiedCount } = await records.updateOne(erased, { $unset: { subject_sha256: 1 } })
     expect(modifiedCount).toBe(1)
+    // Nor does a registration count that came after the decision.
+    const later = { ...registered, 'entry.detail.subject_sha256': hash }
+    await records.updateOne({ 'entry.subject': spelt, 'entry.type': 'approval.approved' }, { $set: later })
+    expect(await trail.list(about)).toHaveLength(1)
     const without = await bundleOf(id, key, query)
     expect(JSON.parse(without)).not.toHaveProperty('enrolment')
     expect(await judged(without, { enrolment: true }, await trust())).toMatchObject({
