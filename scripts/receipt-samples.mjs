@@ -79,6 +79,11 @@ export const intentV2 = {
   reversibility: 'irreversible',
 }
 export const intentV3 = { ...intentV2, typ: 'human-approval/intent/v3', use_within_seconds: 600 }
+export const intentV4 = {
+  ...intentV2,
+  typ: 'human-approval/intent/v4',
+  attachments: [{ name: 'plan.txt', kind: 'text', sha256: 'a1'.repeat(32), bytes: 9000, opened: true }],
+}
 
 /** A decision as the service hands it out. `raw` signs these bytes in place of the payload's. */
 export function decide({ intent = intentV2, by = live, raw, ...changes } = {}) {

@@ -17,6 +17,7 @@ import {
   intentV1,
   intentV2,
   intentV3,
+  intentV4,
   iso,
   later,
   live,
@@ -51,6 +52,7 @@ for (const [form, wrap] of Object.entries(forms))
       ['1', intentV1],
       ['2', intentV2],
       ['3', intentV3],
+      ['4', intentV4],
     ])
       for (const method of version === '2' ? ['passkey', 'totp'] : ['passkey'])
         add(
@@ -257,6 +259,13 @@ for (const [about, intent] of [
   ['of version 2 without a quorum', { ...intentV2, quorum: 0 }],
   ['of version 3 without its time', { ...intentV2, typ: intentV3.typ }],
   ['of version 2 with that time', { ...intentV3, typ: intentV2.typ }],
+  ['of version 4 without its attachments', { ...intentV2, typ: intentV4.typ }],
+  ['of version 2 with attachments', { ...intentV4, typ: intentV2.typ }],
+  ['of version 4 with none', { ...intentV4, attachments: [] }],
+  [
+    'of version 4 with a hash that is none',
+    { ...intentV4, attachments: [{ ...intentV4.attachments[0], sha256: 'x' }] },
+  ],
   ['about another request', { ...intentV2, rid: id('req', 6) }],
   ['without a salt', { ...intentV2, salt: 1 }],
 ])
@@ -373,6 +382,14 @@ const voted = (votes, main = vote(1), changes = {}) => answer({ ...main, votes }
 add('two votes of two', voted([vote(0), vote(1)]), 'approved')
 add('a bare list of votes', [vote(0), vote(1)], 'approved')
 add('votes beside the decision', answer(vote(1), { votes: [vote(0), vote(1)] }), 'approved')
+const ofTwo = { ...intentV4, quorum: 2 }
+const unopened = { ...ofTwo, attachments: [{ ...intentV4.attachments[0], opened: false }] }
+const otherFile = { ...ofTwo, attachments: [{ ...intentV4.attachments[0], sha256: 'a2'.repeat(32) }] }
+add(
+  'votes of which one did not open what was attached',
+  voted([vote(0, { intent: unopened }), vote(1, { intent: ofTwo })], vote(1, { intent: ofTwo })),
+  'approved',
+)
 add(
   'a rejection with an unsigned approval',
   voted(
@@ -401,6 +418,9 @@ for (const [about, receipt] of [
   ['a rejection among approvals', voted([vote(0, { decision: 'rejected' }), vote(1)])],
   ['an unsigned approval of an approved request', voted([vote(1), { decision: 'approved' }])],
   ['a forged vote', voted([{ ...vote(0), signature: flip(vote(0).signature) }, vote(1)])],
+  ['a vote on another context', [vote(0, { intent: { ...quorum, context_sha256: sha256('{}') } }), vote(1)]],
+  ['a vote for another audience', [vote(0, { intent: { ...quorum, audience: 'x' } }), vote(1)]],
+  ['a vote on another file', [vote(0, { intent: otherFile }), vote(1, { intent: ofTwo })]],
   ['a decision that is not among them', voted([vote(0), vote(2)])],
   ['101 votes', answer(vote(1), { votes: Array(101).fill({ decision: 'approved' }) })],
 ])

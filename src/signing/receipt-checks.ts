@@ -1,7 +1,7 @@
 import type { StatedAttachment } from '../domain/attachment.ts'
 import { given } from '../domain/given.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
-import { LONE_SURROGATE, parseCanonical } from './canonical.ts'
+import { canonicalize, LONE_SURROGATE, parseCanonical } from './canonical.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import {
@@ -265,7 +265,14 @@ export interface Statement {
   high_impact: boolean
   /** Absent in version 1 of the statement. */
   stated?: Stated
+  asked: Asked
 }
+
+/**
+ * What does not depend on who decides, as texts: first that of all versions, then what versions 2 to 4 add. All votes on a request
+ * state the same. The service's address is not in it: that may change while a request waits.
+ */
+export type Asked = readonly string[]
 
 /** The fields that versions 2 to 4 of the statement add. `audience` and `reversibility` are the caller's own claims. */
 export interface Stated {
@@ -312,7 +319,16 @@ export function openStatement(
     created_at: request_created_at,
     high_impact,
     ...given({ delegate, stated }),
+    asked: [
+      canonicalize([action, context_sha256, request_created_at, intent.exp, high_impact]),
+      ...(stated === undefined ? [] : [canonicalize(withoutReader(stated))]),
+    ],
   }
+}
+
+/** Each person's browser fetches the attachments by itself. */
+function withoutReader({ attachments, ...stated }: Stated) {
+  return { ...stated, attachments: (attachments ?? []).map((one) => ({ ...one, opened: false })) }
 }
 
 function typeFor({ attachments, use_within_seconds }: Stated): string | undefined {
@@ -346,7 +362,7 @@ function areAttachments(value: unknown): value is StatedAttachment[] {
 function isAttachment(value: unknown): boolean {
   const { name, kind, sha256, bytes, base, opened } = Object(value)
   return (
-    [name, kind].every(isText) &&
+    [name, kind, sha256].every(isText) &&
     /^[0-9a-f]{64}$/.test(String(sha256)) &&
     Number.isSafeInteger(bytes) &&
     typeof opened === 'boolean' &&

@@ -109,6 +109,8 @@ export async function verifyBundle(
     const receipts = found.votes.map(({ receipt }) => receipt)
     const problem = problemOfVotes(receipts.at(-1), receipts, [])
     if (problem !== undefined) throw new Broken('votes', problem)
+    const passkeys = votesIn(bundle).flatMap(({ passkey }) => passkey?.key ?? [])
+    if (new Set(passkeys).size < passkeys.length) throw new Broken('votes', 'One passkey is counted twice.')
     done.set('votes', 'passed')
     const { aud, action } = intentOf(bundle)
     Object.assign(found, { service: String(aud), action: String(action) })

@@ -6,6 +6,7 @@ import { sameBytes } from './base64.ts'
 import { parseCanonical } from './canonical.ts'
 import { keyWindow, type VerificationKey } from './key-record.ts'
 import {
+  type Asked,
   type CheckOutcome,
   type CheckTrace,
   isUncompared,
@@ -41,6 +42,8 @@ export interface VerifiedReceipt {
   unsignedFields?: string[]
   /** Further fields of that intent; absent in its version 1. */
   stated?: Stated
+  /** What the other votes on the request must state, too; absent without an intent. */
+  asked?: Asked
   /** The key was revoked after `ts`. A thief of the key could have back-dated `ts`, so look for other evidence of the time. */
   keyRevokedAt?: Date
   /** Because of a restore of the service's store, another decision on the request may have been signed; a sentence. */
@@ -168,7 +171,7 @@ function verified(
       context: passed('context') ? 'full' : 'none',
     },
     ...(statement?.delegate !== undefined && { delegate: statement.delegate }),
-    ...(statement?.stated !== undefined && { stated: statement.stated }),
+    ...given({ stated: statement?.stated, asked: statement?.asked }),
     ...(unsignedFields.length > 0 && { unsignedFields }),
     ...(key.revokedAt && { keyRevokedAt: key.revokedAt }),
     ...given({ restoreCaution: restoreCaution(dated, key.restores ?? []) }),

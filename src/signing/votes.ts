@@ -159,6 +159,11 @@ export function problemOfVotes(
     return 'One of the votes is a rejection, so the request was rejected and no approval of it was signed.'
   if (unsigned.length > 0 && first?.decision === 'approved')
     return 'One of the votes is not signed, as only the approvals of a rejected request are.'
+  // The service alone could have had two people agree to two things under one request.
+  for (const part of [0, 1]) {
+    const asked = votes.flatMap((vote) => (vote.valid && vote.asked?.[part]) || [])
+    if (new Set(asked).size > 1) return 'The votes are about different statements.'
+  }
   const few = tooFew(votes[0], [...votes, ...(decision === undefined ? [] : [decision])], votes.length)
   if (few !== undefined) return few
   if (decision === undefined || !decision.valid) return undefined

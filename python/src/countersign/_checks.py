@@ -13,7 +13,7 @@ from ._jwks import Key
 from ._receipt_error import ReceiptError, Refusal, refuse
 from ._receipt_input import STATED, Claim, ReceiptInput, parse_receipt_input
 from ._restore import restore_caution
-from ._strict import is_text, parse_canonical, same, signature_holds
+from ._strict import canonicalize, is_text, parse_canonical, same, signature_holds
 
 #: Seconds by which the signer's clock may run ahead.
 CLOCK_LEEWAY = 300
@@ -43,6 +43,8 @@ class Valid:
     stated: Optional[Mapping[str, Any]]
     #: The person who acted: the approver, or the delegate that the intent names.
     acted: str
+    #: What the other votes on the request must state, too: of all versions, and what versions 2 to 4 add. Empty without an intent.
+    asked: Tuple[str, ...]
     key_revoked_at: Optional[int]
     restore_caution: Optional[str]
 
@@ -61,6 +63,7 @@ class Statement:
     delegate: Optional[str]
     #: Absent in version 1 of the statement.
     stated: Optional[Mapping[str, Any]]
+    asked: Tuple[str, ...]
 
     def field(self, name: str) -> Any:
         return getattr(self, name)
@@ -122,6 +125,7 @@ def _judge(read: ReceiptInput, key: Key, options: Options) -> Result:
         read.intent is None and (read.names_content or expected),
         statement.stated if statement else None,
         acted,
+        statement.asked if statement else (),
         key.revoked_at,
         caution,
     )
@@ -315,6 +319,8 @@ def _open(payload: Mapping[str, Any], text: str) -> Optional[Statement]:
         return None
     stated = _read_stated(intent)
     version = 3 if stated and stated["use_within_seconds"] is not None else 2
+    if stated and stated["attachments"] is not None:
+        version = 4
     typ = intent.get("typ")
     if typ != "human-approval/intent/v1" and (stated is None or typ != f"human-approval/intent/v{version}"):
         return None
@@ -325,11 +331,22 @@ def _open(payload: Mapping[str, Any], text: str) -> Optional[Statement]:
         intent["high_impact"],
         intent.get("delegate"),
         stated,
+        _asked(intent, stated),
     )
 
 
+def _asked(intent: Mapping[str, Any], stated: Optional[Mapping[str, Any]]) -> Tuple[str, ...]:
+    names = ("action", "context_sha256", "request_created_at", "exp", "high_impact")
+    common = canonicalize([intent[name] for name in names])
+    if stated is None:
+        return (common,)
+    # Each person's browser fetches the attachments by itself.
+    attached = [{**one, "opened": False} for one in stated["attachments"] or ()]
+    return common, canonicalize({**stated, "attachments": attached})
+
+
 def _read_stated(intent: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
-    """What versions 2 and 3 add; None when a field is missing or of another kind."""
+    """What versions 2 to 4 add; None when a field is missing or of another kind."""
     requester = intent.get("requester")
     if not isinstance(requester, dict) or not is_text(intent.get("policy_sha256")):
         return None
@@ -340,11 +357,28 @@ def _read_stated(intent: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
         return None
     if "use_within_seconds" in intent and not _is_count(intent["use_within_seconds"]):
         return None
+    if "attachments" in intent and not _are_attachments(intent["attachments"]):
+        return None
     return {
         "requester": asker,
         "quorum": intent["quorum"],
+        "policy_sha256": intent["policy_sha256"],
+        "attachments": intent.get("attachments"),
         **{name: intent.get(name) for name in ("audience", "reversibility", "use_within_seconds")},
     }
+
+
+def _are_attachments(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(map(_is_attachment, value))
+
+
+def _is_attachment(value: Any) -> bool:
+    if not isinstance(value, dict) or not all(is_text(value.get(name)) for name in ("name", "kind")):
+        return False
+    sha256, size = value.get("sha256"), value.get("bytes")
+    sized = type(size) is int and abs(size) <= MOST and isinstance(value.get("opened"), bool)
+    hashed = isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256) is not None
+    return sized and hashed and ("base" not in value or is_text(value["base"]))
 
 
 def _is_count(value: Any) -> bool:

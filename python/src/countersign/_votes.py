@@ -138,6 +138,10 @@ def problem_of_votes(
         return "One of the votes is a rejection, so the request was rejected and no approval of it was signed."
     if unsigned and outcomes == {"approved"}:
         return "One of the votes is not signed, as only the approvals of a rejected request are."
+    # The service alone could have had two people agree to two things under one request.
+    for part in (0, 1):
+        if len({vote.asked[part] for vote in valid if len(vote.asked) > part}) > 1:
+            return "The votes are about different statements."
     few = _too_few(valid[0] if valid else None, [*valid, *([decision] if decision else [])], len(valid))
     if few is not None or decision is None:
         return few

@@ -144,6 +144,9 @@ class _Run:
             problem = problem_of_votes(held[-1], held, [], True)
             if problem is not None:
                 raise _Broken("votes", problem)
+            passkeys = [vote["passkey"]["key"] for vote in votes if "passkey" in vote]
+            if len(set(passkeys)) < len(passkeys):
+                raise _Broken("votes", "One passkey is counted twice.")
             self.done["votes"] = "passed"
             witnesses, unmet = self._place(bundle, held)
         except _Broken as broken:
