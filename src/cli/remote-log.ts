@@ -211,7 +211,11 @@ export async function fetchBytes(url: string, optional = false): Promise<Buffer>
     )
     if (response.status === 200) return bytesOf(response, url)
     if (response.status === 404 && optional) return Buffer.alloc(0)
-    if (response.status !== 429 || tries === TRIES) throw unreachable(`${url} answered ${response.status}`)
+    if (response.status !== 429 || tries === TRIES) {
+      const { error } = Object(parseJson((await bytesOf(response, url)).toString()))
+      const code = typeof error === 'string' ? ` (${error})` : ''
+      throw unreachable(`${url} answered ${response.status}${code}`)
+    }
     await delay(1000 * Math.min(60, Number(response.headers.get('retry-after')) || 1))
   }
 }

@@ -6,6 +6,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import type { Restore } from '../domain/restore.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { type LogState, readLogState } from '../flow/audit/read-log.ts'
+import type { FlowDeps } from '../flow/deps.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keys/keep-keys.ts'
 import { findHeld, type Held, listHeld } from '../flow/restore/restored-store.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
@@ -80,22 +81,27 @@ export function inspectStore(config: Config): Promise<StoreReport> {
     const trail = await createAuditTrail(connection)
       .head()
       .then(() => undefined, asError)
-    const log = await lookAtLog(config, connection).catch(() => undefined)
+    // doctor says so by itself.
+    const { witnesses } = await composeWitnesses(config).catch(() => ({ witnesses: [] }))
+    const log = await lookAtLog(connection, witnesses).catch(() => undefined)
     return { server, skewMs, ...(await inspectKeys(config, connection, skewMs)), trail, log }
   })
 }
 
 /** Looks at the log of a store; undefined while there is none. @throws what `lookAt` throws */
-export function inspectLog(config: Config): Promise<LogState | undefined> {
-  return lookAt(config, (connection) => lookAtLog(config, connection))
+export async function inspectLog(config: Config): Promise<LogState | undefined> {
+  const { witnesses } = await composeWitnesses(config)
+  return lookAt(config, (connection) => lookAtLog(connection, witnesses))
 }
 
-async function lookAtLog(config: Config, connection: StoreConnection): Promise<LogState | undefined> {
+async function lookAtLog(
+  connection: StoreConnection,
+  witnesses: FlowDeps['witnesses'],
+): Promise<LogState | undefined> {
   const store = createRestoreStore(connection)
   // The first start on a copy stops the log.
   const copies = await store.all()
   const times = () => copies.map(({ copied_at, restored_at = copied_at }) => ({ copied_at, restored_at }))
-  const { witnesses } = await composeWitnesses(config)
   return readLogState({
     logs: createLogStore(connection),
     trail: createAuditTrail(connection),

@@ -301,12 +301,14 @@ it('a copy that another tool made is held once the operator says so, and once on
   expect(await run('restore', 'status')).toEqual({ held: false })
   for (const time of ['yesterday', '2999-01-01T00:00:00Z'])
     expect(await run('restore', 'mark', '--copied-at', time)).toMatchObject({ code: 2, error: 'usage' })
+  expect(await run('log', 'status')).toMatchObject({ log: { rolled_back: false } })
   const copied_at = '2026-03-04T09:30:00.000Z'
   const { id } = await run('restore', 'mark', '--copied-at', copied_at)
   // A look changes nothing: only a start, or the next command that writes, takes the copy up.
   const held = { held: true, restore: { id, copied_by: 'operator', copied_at }, pending: 0, approved: 0 }
   const unseen = { ...held, restore: { ...held.restore, restored_at: null } }
   expect(await run('restore', 'status')).toMatchObject(unseen)
+  expect(await run('log', 'status')).toMatchObject({ log: { rolled_back: true } })
   expect((await cli(['restore', 'status'], { env })).stdout).toMatch(
     /^This store is a copy of 2026-03-04T09:30:00\.000Z \(operator, \S+\) that was not started yet\.\nThe first start will hold: 0 pending/,
   )

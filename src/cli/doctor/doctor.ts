@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { findRunningStore } from 'embedded-mongo'
 import { z } from 'zod'
+import { composeWitnesses } from '../../compose/compose-witnesses.ts'
 import { inspectHold, inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
 import { checkPlace, ListenError } from '../../compose/listen.ts'
 import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
@@ -42,6 +43,7 @@ async function examine(): Promise<Check[]> {
     ...(await checkDescriptors(config)),
     ...(await checkSecrets(config)),
     ...(await checkStore(config)),
+    ...(await checkWitnesses(config)),
     checkBaseUrl(config),
     ...(await checkMetadata(config)),
     ...(await checkPorts(config)),
@@ -202,6 +204,17 @@ function witnessCheck(witness: WitnessOfLog): Check {
     detail,
     `Ask its operator whether it runs at ${url} and knows this log: docs/witness.md`,
   )
+}
+
+/** Checks whether a service would start with these witnesses; says nothing of good ones. */
+async function checkWitnesses(config: Config): Promise<Check[]> {
+  try {
+    await composeWitnesses(config)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return [fail('Witness', error.problems.join('; '), 'Correct LOG_WITNESSES: docs/witness.md says how.')]
+  }
 }
 
 /** Keys and people named one by one. */

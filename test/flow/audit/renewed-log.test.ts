@@ -111,7 +111,10 @@ it('is followed by a monitor, which checks where it goes on; not without a word 
   const longer = await growTo(40)
   await putBack()
   await restoreStore(deps)
-  expect(await monitor()).toEqual([2, expect.stringMatching(/\/log\/checkpoint answered 503/)])
+  expect(await monitor()).toEqual([
+    2,
+    expect.stringMatching(/\/log\/checkpoint answered 503 \(log_rolled_back\)/),
+  ])
 
   // Somebody else holds a longer checkpoint than this monitor, and than the store.
   expect(longer.size).toBeGreaterThan(first.size)

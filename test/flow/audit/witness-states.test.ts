@@ -56,8 +56,8 @@ async function useWitnessed() {
         ),
       )
     },
-    async examined(name: string) {
-      const { checks } = (await cli(['doctor', '--json'], { env })).json()
+    async examined(name: string, more: Record<string, string> = {}) {
+      const { checks } = (await cli(['doctor', '--json'], { env: { ...env, ...more } })).json()
       return checks.find((check: { name: string }) => check.name === name)
     },
   }
@@ -115,6 +115,11 @@ it('says of each witness what it cosigned and since when it fails; a store put b
   expect(await examined('Log')).toMatchObject({
     status: 'ok',
     detail: expect.stringMatching(`^${size} records`),
+  })
+
+  expect(await examined('Witness', { LOG_WITNESSES: 'x' })).toMatchObject({
+    status: 'fail',
+    detail: expect.stringMatching(/^LOG_WITNESSES: "x" has no URL/),
   })
 
   // A copy of the files is put back, without a word; the witness has seen more.
