@@ -183,9 +183,8 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await confirm(owner.page)
     await owner.page.getByText('The policy is saved.').waitFor()
     await owner.page.goto('/overview')
-    expect(await steps.getByRole('listitem').filter({ hasText: 'A second person' }).innerText()).toMatch(
-      /Done$/,
-    )
+    const second = steps.getByRole('listitem').filter({ hasText: 'A second person' })
+    await expect.poll(() => second.innerText()).toMatch(/Done$/)
     await owner.page.goto('/members')
     await member.waitFor()
     expect(await member.getByText('Not named in the policy').count()).toBe(0)

@@ -186,8 +186,8 @@ describe('what differs from approved requests', () => {
       { pad: 'x'.repeat(120_000), n: 1 },
       { pad: '', n: 1 },
     )
-    const begun = performance.now()
+    const begun = process.cpuUsage()
     expect(said(large, { pad: '', n: 100 })).toEqual(['n: 100 × the usual 1', 'pad: New value'])
-    expect(performance.now() - begun).toBeLessThan(1_000)
+    expect(process.cpuUsage(begun).user / 1_000).toBeLessThan(1_000)
   })
 })
