@@ -12,7 +12,7 @@ import {
 } from '../../src/signing/verify-bundle.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
-import { type CheckLine, hasPolicy } from './verdict.ts'
+import type { CheckLine } from './verdict.ts'
 
 /** Checks whether JSON is meant to be a bundle, of whatever version. */
 export function isBundle(json: object): boolean {
@@ -92,13 +92,13 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string,
 
 /** The checks that a bundle adds to those of its receipts, each with its result. */
 export function bundleLines(bundle: BundleVerdict): Omit<CheckLine, 'check'>[] {
-  const { checks, log, message = '' } = bundle
-  const lines = checks.flatMap(({ check, outcome }): Omit<CheckLine, 'check'>[] => {
+  const { checks, message = '' } = bundle
+  return checks.flatMap(({ check, outcome }): Omit<CheckLine, 'check'>[] => {
     const [name, passed, absent = ''] = WORDS[check] ?? ['', '']
     const sentence = { passed, absent, failed: message, unmet: message }[outcome]
+    if (check === 'checkpoint' && outcome === 'absent') return [UNTRUSTED]
     return name === '' ? [] : [{ name, state: outcome, sentence }]
   })
-  return log === undefined || hasPolicy(bundle) ? lines : [...lines, UNTRUSTED]
 }
 
 const UNTRUSTED = {

@@ -92,7 +92,7 @@ function proofWords({ bundle }: Report): string {
 
 /** Checks whether the log was held to a policy of the reader. */
 export function hasPolicy({ checks }: BundleVerdict): boolean {
-  return checks.some(({ check }) => check === 'checkpoint')
+  return checks.some(({ check, outcome }) => check === 'checkpoint' && outcome !== 'absent')
 }
 
 const NO_POLICY = 'The signatures of the log and its witnesses were not checked: there is no trust policy.'

@@ -34,6 +34,10 @@ class Bundles(unittest.TestCase):
                     self.assertEqual(list(said.witnesses), one.get("witnesses", list(said.witnesses)))
                     self.assertEqual(said.votes, one.get("votes", 1))
 
+    def test_says_that_without_a_policy_nothing_tells_whose_log_it_is(self) -> None:
+        base = ALL["bases"]["enrolled"]
+        self.assertEqual(verify_bundle(base["text"], base["keys"]).checks[-1], ("checkpoint", "absent"))
+
     def test_catches_every_one_byte_change(self) -> None:
         base = ALL["bases"]["enrolled"]
         text = base["text"].encode()

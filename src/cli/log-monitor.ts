@@ -156,17 +156,23 @@ function witnessed({ cosignatures }: OpenedCheckpoint, policy: TrustPolicy): Fin
   return { check: 'witnesses', ok, message: ok ? by : `${by}, which is less than the policy asks for` }
 }
 
+/** By how much the clock of a witness may run ahead. */
+const AHEAD_MINUTES = 5
+
 /** Only cosignatures carry a time. */
 function aged({ cosignatures }: OpenedCheckpoint, hours: number): Finding {
   const times = cosignatures.flatMap(({ time }) => time ?? [])
   if (times.length === 0)
     return { check: 'age', ok: true, message: 'not known: no cosignature says when it was made' }
-  const minutes = Math.max(0, Math.round((Date.now() / 1000 - Math.max(...times)) / 60))
+  const minutes = Math.round((Date.now() / 1000 - Math.max(...times)) / 60)
+  // By the clock of such a witness no checkpoint ever gets old.
+  if (minutes < -AHEAD_MINUTES)
+    return { check: 'age', ok: false, message: `cosigned ${-minutes} min in the future; a clock is wrong` }
   const ok = minutes <= hours * 60
   return {
     check: 'age',
     ok,
-    message: `last cosigned ${minutes} min ago${ok ? '' : `, more than ${hours} h`}`,
+    message: `last cosigned ${Math.max(0, minutes)} min ago${ok ? '' : `, more than ${hours} h`}`,
   }
 }
 

@@ -153,6 +153,7 @@ const WORDS: Record<BundleCheck, { passed: string } & Partial<Record<Outcome, st
   },
   checkpoint: {
     passed: 'the log signed that tree',
+    absent: 'anybody could have made that tree: no policy says which log you trust (--policy)',
     unmet: 'no policy trusts that log',
     failed: 'a signature on that tree is wrong, or the log did not sign it',
   },

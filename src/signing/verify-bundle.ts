@@ -254,6 +254,8 @@ async function provenPlace(
     check = 'enrolment'
     noteEnrolment(bundle, await areEnrolled(bundle, bundle.log, receipts), doing)
     check = 'checkpoint'
+    // Said, since whoever passes the bundle on could have made the tree.
+    if (!isAsked) done.set(check, 'absent')
     const { witnesses, unmet } = isAsked ? await trustIn(note, origin, doing) : { witnesses: [] }
     const lacking = unmet ?? (done.get('enrolment') === 'unmet' ? NOT_ENROLLED : undefined)
     return { place: { origin, index, size, witnesses }, ...given({ unmet: lacking }) }

@@ -136,6 +136,9 @@ it('follows a log that only grows, and says of every other what it did', async (
   shown.cosignedAt = Math.floor(Date.now() / 1000) - 3 * 3600
   expect(await monitor()).toEqual([0])
   expect(await monitor('--max-age', '2')).toEqual([1, 'age', 'last cosigned 180 min ago, more than 2 h'])
+  const wrong = [1, 'age', 'cosigned 60 min in the future; a clock is wrong']
+  shown.cosignedAt = Math.floor(Date.now() / 1000) + 3600
+  expect(await monitor()).toEqual(wrong)
   await rm(leavesOf(state, log.origin))
   expect(await monitor()).toEqual([
     2,

@@ -12,6 +12,9 @@ from ._strict import from_base64, public_key_problem, signature_holds
 
 LOG_SIGNATURE, COSIGNATURE = 1, 4
 
+#: The last second that a date of JavaScript can be, as in the service's note.ts.
+LAST_SECOND = 8_640_000_000_000
+
 
 class NoteError(ValueError):
     """The text is no signed note, verifier key, checkpoint or proof, or a signature of a known key is wrong."""
@@ -106,7 +109,7 @@ def verify_note(note: Note, keys: Sequence[NoteKey]) -> List[NoteKey]:
             signed, signature = note.text, data
             if key.type == COSIGNATURE:
                 time = int.from_bytes(data[:8], "big")
-                if len(data) != 72 or time > MOST:
+                if len(data) != 72 or time > LAST_SECOND:
                     raise NoteError(f"the cosignature of {name} has a wrong length or time")
                 signed, signature = f"cosignature/v1\ntime {time}\n{note.text}", data[8:]
             if not signature_holds(key.public_key, signed.encode(), signature):
@@ -190,11 +193,11 @@ def parse_policy(text: str) -> Policy:
     quorum: Optional[str] = None
     for number, line in enumerate(text.split("\n"), 1):
         words = [word for word in re.split("[ \t]+", line) if word]
-        if not words or words[0].startswith("#"):
-            continue
         try:
             if re.search("[\x00-\x08\x0b-\x1f\x7f]", line):
                 raise ValueError("control characters")
+            if not words or words[0].startswith("#"):
+                continue
             if words[0] == "quorum":
                 known = len(words) == 2 and (words[1] == "none" or _is_defined(draft, words[1]))
                 if not known or quorum is not None:
