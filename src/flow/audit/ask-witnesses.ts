@@ -119,7 +119,7 @@ function reasonOf(outcome: string): string {
   if (outcome === 'http_404' || outcome === 'http_403')
     return `${outcome}: it does not know the log, or not by its key; give its operator the vkey of /.well-known/countersign-log`
   if (outcome === 'http_409' || outcome === 'http_422')
-    return `${outcome}: it has seen another history of this log; run: countersign doctor`
+    return `${outcome}: it has seen another history of this log; get its last checkpoint, then run: countersign log renew --after <file>`
   return outcome
 }
 

@@ -28,7 +28,7 @@ interface LastCheckpoint {
  * Begins the log that goes on for one that was rolled back. Its first entry is the last checkpoint that anybody is known to hold, so
  * that all see where the history was cut. The old one is stopped first, so that no process signs more of it, whatever it knows; after
  * a crash between any two steps, the next call goes on.
- * @param last that checkpoint; by default the one in the store
+ * @param last that checkpoint; by default the one in the store. One that contradicts the store proves that it was put back
  * @returns undefined when the log was not rolled back, or another process was faster
  * @throws NoteError for a checkpoint of another log, of another signer, or an earlier one than the store has
  */
@@ -38,8 +38,9 @@ export async function renewLog(
   last?: LastCheckpoint,
 ): Promise<LogHead | undefined> {
   const found = await deps.logs.current()
-  if (found === undefined || !isRolledBack(deps, found)) return undefined
+  if (found === undefined) return undefined
   const after = last && (await openLast(deps, found, last))
+  if (!isRolledBack(deps, found) && after?.contradicts !== true) return undefined
   if (found.rolled_back_at === undefined) await stopLog(deps, found)
   // A process that did not know of the restore may have signed more until then.
   const head = (await deps.logs.find(found.number)) ?? found
@@ -71,12 +72,15 @@ async function drawKey(
   if (parseNote(note).signatures.some((signature) => signature.id === id)) await keys.rotate('log', at, actor)
 }
 
-/** Opens the last known checkpoint of that log, or of one that once went on for it. @returns the number of its log */
+/**
+ * Opens the last known checkpoint of that log, or of one that once went on for it.
+ * @returns the number of its log; `contradicts`: the store has no such tree, so it was put back since that was signed
+ */
 async function openLast(
   { keys, logs }: LogDeps,
   head: LogHead,
   { note, key }: LastCheckpoint,
-): Promise<{ number: number }> {
+): Promise<{ number: number; contradicts: boolean }> {
   const signed = parseNote(note)
   const { origin, size, root } = parseCheckpointText(signed.text)
   const number = Number(/\/log\/([0-9]+)$/.exec(origin)?.[1] ?? 1)
@@ -94,14 +98,14 @@ async function openLast(
     )
   if (Buffer.byteLength(note) > MAX_ENTRY)
     throw new NoteError(`the checkpoint has more than ${MAX_ENTRY} bytes; leave signatures of witnesses out`)
-  if (number > head.number || size >= head.size) return { number }
+  if (number > head.number || size > head.size) return { number, contradicts: true }
   const range = [{ start: 0, end: size }]
   const tiles = await logs.tiles(head.number, tilesFor(range))
   const [here = root] = hashRanges(range, (level, index) => tiles.get(`${level}/${index}`) ?? [])
   // Of a store that was put back and grew in another way, it says where the histories parted.
-  if (sameBytes(here, root))
-    throw new NoteError(`the store has a later checkpoint, of ${head.size} entries, and this one has ${size}`)
-  return { number }
+  if (!sameBytes(here, root)) return { number, contradicts: true }
+  if (size === head.size) return { number, contradicts: false }
+  throw new NoteError(`the store has a later checkpoint, of ${head.size} entries, and this one has ${size}`)
 }
 
 /** The name of the first log of a store. */

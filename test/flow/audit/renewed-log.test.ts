@@ -248,3 +248,23 @@ it('begins with the checkpoint that the operator names, if the log signed it and
   expect(await renew(later.checkpoint(9), '--vkey', later.vkey)).toEqual([0, `${origin}/log/5`])
   expect((await logNews(own)).origin).toBe(`${origin}/log/5`)
 })
+
+it('goes on for a log whose store was put back without a word, by a checkpoint that the store contradicts', async () => {
+  const own = await useService()
+  const { deps, connection } = own.composition
+  const putBack = await copyLog(own)
+  for (const more of [1, 5]) {
+    await createAppender(deps)(Array.from({ length: 3 }, (_, at) => entryNumber(at + 1)))
+    const lost = await logNews(own)
+    await putBack()
+    await createAppender(deps)(Array.from({ length: more }, (_, at) => entryNumber(at + 9)))
+    await logNews(own)
+    expect(await renewLog(deps, CLI)).toBeUndefined()
+    expect(await renewLog(deps, CLI, { note: lost.note })).toMatchObject({
+      number: 2,
+      follows: lost.note,
+    })
+    await connection.collection('log_head').deleteMany({})
+    await putBack()
+  }
+})
