@@ -101,9 +101,11 @@ describe('GET /api/v1/account/overview', () => {
     if (vote === undefined) throw new Error('no vote')
     const requests = service.composition.connection.collection<{ _id: string }>('requests')
     const document = await requests.findOne({ _id: id })
+    // An id may itself end in two digits.
+    const other = `${id.slice(0, -3)}${id.at(-3) === '0' ? '1' : '0'}`
     const copies = Array.from({ length: 60 }, (_, index) => ({
       ...document,
-      _id: `${id.slice(0, -2)}${String(index).padStart(2, '0')}`,
+      _id: `${other}${String(index).padStart(2, '0')}`,
       decision: undefined,
       seen: [{ approver: vote.approver, at: new Date(vote.at.getTime() - (index % 2 === 0 ? 1000 : 9000)) }],
     }))
