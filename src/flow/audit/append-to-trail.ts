@@ -23,13 +23,15 @@ const ALONE = 3
  *
  * Make one call after the other: while this process appends alone, it links to its own last record without reading the head. If
  * another process was faster, its record has that number and the insert is refused, so nothing is lost.
- * @returns throws what the store throws; then call again with the same entries
+ * @returns the records that this call appended; throws what the store throws, then call again with the same entries
  */
-export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[]) => Promise<void> {
+export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[]) => Promise<AuditRecord[]> {
   const heads = createHeads(deps)
   return async (entries) => {
+    const appended: AuditRecord[] = []
     for (let start = 0; start < entries.length; start += BATCH)
-      await appendBatch(deps, heads, entries.slice(start, start + BATCH))
+      appended.push(...(await appendBatch(deps, heads, entries.slice(start, start + BATCH))))
+    return appended
   }
 }
 
@@ -54,7 +56,11 @@ function createHeads({ trail }: AppendDeps) {
   }
 }
 
-async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly AuditEntry[]): Promise<void> {
+async function appendBatch(
+  deps: AppendDeps,
+  heads: Heads,
+  batch: readonly AuditEntry[],
+): Promise<AuditRecord[]> {
   let left = [...new Map(batch.map((entry) => [entry.eid, entry])).values()]
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     // If the trail has one of the entries it refuses the insert; only then is it asked which ones it has.
@@ -62,7 +68,7 @@ async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly Audit
       await pause(backOff(deps, attempt))
       const known = await deps.trail.known(left.map(({ eid }) => eid))
       left = left.filter(({ eid }) => !known.has(eid))
-      if (left.length === 0) return
+      if (left.length === 0) return []
     }
     const records = linkAll(deps, await heads.next(), left)
     let last: ChainHead | undefined
@@ -71,7 +77,7 @@ async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly Audit
     } finally {
       heads.appended(last)
     }
-    if (last !== undefined) return
+    if (last !== undefined) return records
   }
   throw new Error('the audit trail accepts no record; run: countersign audit check')
 }

@@ -32,8 +32,8 @@ export const COSIGNED_MS = 60_000
 
 /** Appends the audit trail's new records to the log. */
 export interface Sequencer {
-  /** Has new records logged within a second. Never throws, never waits. */
-  wake(): void
+  /** Has new records logged within a second; those given need not be read again. Never throws, never waits. */
+  wake(records?: readonly AuditRecord[]): void
   /** Logs all records that there are. @throws what the store throws, NoSigningKeyError */
   run(): Promise<void>
   /** Takes up no more. */
@@ -50,7 +50,8 @@ export type LogDeps = Pick<
  * same whoever computes them, and they are stored before the head names them. So a crash between any two steps leaves one history.
  */
 export function createSequencer(deps: LogDeps): Sequencer {
-  const grow = createGrower(deps)
+  const fresh = createFresh()
+  const grow = createGrower(deps, fresh)
   let edge: Held | undefined
   let timer: NodeJS.Timeout | undefined
   let ranAt = Number.NEGATIVE_INFINITY
@@ -66,8 +67,9 @@ export function createSequencer(deps: LogDeps): Sequencer {
   const trouble = warnSeldom(deps.log, 'logging the audit trail failed; it is tried again')
   return {
     run,
-    wake() {
+    wake(records = []) {
       if (stopped) return
+      fresh.add(records)
       timer ??= setTimeout(
         () => {
           timer = undefined
@@ -89,8 +91,35 @@ interface Held {
   edge: TreeEdge
 }
 
+/** The most entries that are kept for the log: they are a second's at most, unless the store stands still. */
+const MOST_FRESH = 4_096
+
+type Fresh = ReturnType<typeof createFresh>
+
+/** Keeps the entries of records that this process has appended until they are logged, so that they are not read back. */
+function createFresh() {
+  const entries = new Map<number, Uint8Array>()
+  return {
+    add(records: readonly AuditRecord[]): void {
+      for (const record of records)
+        if (entries.size < MOST_FRESH) entries.set(record.seq, entryOf(record, record.seq))
+    },
+    /** Takes out those of the records from that number on, as far as there is no gap. */
+    from(first: number): Uint8Array[] {
+      for (const seq of entries.keys()) if (seq < first) entries.delete(seq)
+      const found: Uint8Array[] = []
+      for (let entry = entries.get(first); entry !== undefined && found.length < BATCH; ) {
+        found.push(entry)
+        entries.delete(first + found.length - 1)
+        entry = entries.get(first + found.length)
+      }
+      return found
+    },
+  }
+}
+
 /** Makes the function that moves the head once, over as many records as a second is long. */
-function createGrower(deps: LogDeps) {
+function createGrower(deps: LogDeps, fresh: Fresh) {
   return async (held: Held | undefined): Promise<{ held?: Held | undefined; more: boolean }> => {
     const head = await deps.logs.current()
     if (head === undefined || (await isStopped(deps, head))) return { more: false }
@@ -98,7 +127,7 @@ function createGrower(deps: LogDeps) {
     if (head.note === undefined && head.follows !== undefined) await deps.keys.reload()
     const known = held?.log === head.number && held.edge.size === head.size
     const begun = known ? held.edge : await loadEdge(deps, head)
-    const { edge, more } = await extend(deps, head, begun)
+    const { edge, more } = await extend(deps, head, begun, fresh)
     if (edge.size === head.size) return { held: { log: head.number, edge }, more: false }
     const checkpoint = { origin: head.origin, size: edge.size, root: rootOf(edge) }
     const signed_at = deps.clock.now()
@@ -112,14 +141,16 @@ function createGrower(deps: LogDeps) {
 }
 
 /** Hashes records and stores the tiles, for a second at most. */
-async function extend(deps: LogDeps, head: LogHead, begun: TreeEdge) {
+async function extend(deps: LogDeps, head: LogHead, begun: TreeEdge, fresh: Fresh) {
   const end = deps.clock.steady() + CHECKPOINT_MS
   for (let edge = begun; ; ) {
-    const entries = await nextEntries(deps, head, edge.size)
+    const known = edge.size === 0 ? [] : fresh.from(seqOf(head, edge.size))
+    const entries = known.length > 0 ? known : await nextEntries(deps, head, edge.size)
     const grown = growTree(edge, entries)
     await deps.logs.fill(head.number, grown.tiles)
     edge = grown.edge
-    const more = entries.length >= BATCH
+    // Other processes may have appended behind what is known here.
+    const more = known.length > 0 || entries.length >= BATCH
     if (!more || deps.clock.steady() >= end) return { edge, more }
   }
 }

@@ -1,3 +1,4 @@
+import type { AuditRecord } from '../../domain/audit.ts'
 import { coalesce } from '../../ports/coalesce.ts'
 import type { OutboxEntry, OutboxSource } from '../../ports/ports.ts'
 import { createAppender } from '../audit/append-to-trail.ts'
@@ -22,21 +23,21 @@ const MOMENT_MS = 40
 
 /**
  * Makes one insert into the trail and one write to each collection, however many entries were added.
- * @param onAppended called when the trail has new records
+ * @param onAppended called with the new records of the trail
  * @param left called with each collection that has entries which could not be recorded, so that the relay looks there again
  */
 export function createRecorder(
   deps: Pick<FlowDeps, 'trail' | 'random'>,
   left: (source: OutboxSource) => void,
-  onAppended: () => void,
+  onAppended: (records: readonly AuditRecord[]) => void,
 ): Recorder {
   const append = createAppender(deps)
   const waiting = new Map<OutboxSource, OutboxEntry[]>()
   const flush = coalesce(async () => {
     const taken = [...waiting]
     waiting.clear()
-    const records = taken.flatMap(([, entries]) => entries.flatMap(({ audit }) => audit))
-    const appended = append(records.sort((a, b) => a.at.getTime() - b.at.getTime()))
+    const told = taken.flatMap(([, entries]) => entries.flatMap(({ audit }) => audit))
+    const appended = append(told.sort((a, b) => a.at.getTime() - b.at.getTime()))
     const settled = await Promise.allSettled(
       taken.map(async ([source, entries]) => {
         await appended
@@ -47,8 +48,8 @@ export function createRecorder(
           })
       }),
     )
-    await appended
-    if (records.length > 0) onAppended()
+    const records = await appended
+    if (told.length > 0) onAppended(records)
     const failed = settled.find((result) => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   })

@@ -1,3 +1,4 @@
+import type { AuditRecord } from '../../domain/audit.ts'
 import type { Card } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
@@ -66,7 +67,7 @@ export interface Relay {
 export function createRelay(
   deps: FlowDeps,
   loops: SendLoops,
-  onAppended: () => void = () => undefined,
+  onAppended: (records: readonly AuditRecord[]) => void = () => undefined,
 ): Relay {
   const wanted = createWanted(deps.outbox)
   const recorder = createRecorder(deps, wanted.all, onAppended)

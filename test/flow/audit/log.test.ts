@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
@@ -265,6 +265,9 @@ describe('one history', () => {
   it('stands when several processes log at once, and one of them late', async () => {
     const { own, trail, logs, head, open } = await useLog()
     const sequencers = Array.from({ length: 4 }, () => createSequencer(own))
+    onTestFinished(() => {
+      for (const one of sequencers) one.stop()
+    })
     let late = async (): Promise<unknown> => undefined
     for (let size = 20; size <= TOTAL; size += 20) {
       trail.length = size
@@ -278,6 +281,9 @@ describe('one history', () => {
           .run()
           .catch(() => undefined)
       }
+      // Each knows what it appended itself; between that are gaps.
+      for (const [at, one] of sequencers.entries())
+        one.wake(records.slice(size - 20 + at * 5, size - 18 + at * 5))
       await Promise.all(sequencers.map((one) => one.run()))
       expect((await head()).size).toBe(size)
     }
@@ -293,6 +299,26 @@ describe('one history', () => {
     const middle = await proveRecord(own, 290)
     const leaf = hashOnNode(leafHash(entryAt(289)))
     expect(hashOnNode(inclusionHolds(leaf, 289, last, middle?.path ?? []))).toBe(true)
+  })
+
+  it('does not read back what its own process appended', async () => {
+    const { own, trail, logs, head, open } = await useLog()
+    const sequencer = createSequencer(own)
+    trail.length = 3
+    await sequencer.run()
+    const asked: number[] = []
+    const scan: FlowDeps['trail']['scan'] = async (from) => {
+      asked.push(from)
+      return []
+    }
+    own.trail = { ...own.trail, scan }
+    sequencer.wake(records.slice(3, TOTAL))
+    await sequencer.run()
+    sequencer.stop()
+    const { note = '' } = await head()
+    const last = await open(note)
+    expect([asked, last.size, hex(last.root)]).toEqual([[TOTAL + 1], TOTAL, rootOfTrail()])
+    expect((await logs.tiles(1, [{ level: 0, index: 2 }])).get('0/2')).toHaveLength(TOTAL - 512)
   })
 
   it('is not built on tiles that were changed, nor over a gap', async () => {
