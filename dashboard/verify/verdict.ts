@@ -91,7 +91,7 @@ function proofWords({ bundle }: Report): string {
 }
 
 /** Checks whether the log was held to a policy of the reader. */
-export function hasPolicy({ checks }: BundleVerdict): boolean {
+function hasPolicy({ checks }: BundleVerdict): boolean {
   return checks.some(({ check, outcome }) => check === 'checkpoint' && outcome !== 'absent')
 }
 
