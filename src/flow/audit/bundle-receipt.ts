@@ -44,7 +44,7 @@ const LOOK_MS = 200
  * Returns everything that proves the decision on a request of the caller, as soon as the log has it as far as is wished.
  * @returns undefined when the caller is gone
  * @throws Refusal `not_found`, `no_receipt` before a decision or without one, `receipt_erased`, `before_log`, `log_rolled_back`,
- * and `not_logged` when the time is over
+ * `invalid or missing API key` when the key was revoked meanwhile (T54), and `not_logged` when the time is over
  */
 export async function bundleReceipt(
   deps: FlowDeps,
@@ -54,20 +54,34 @@ export async function bundleReceipt(
 ): Promise<Bundle | undefined> {
   const patience = begin(deps, wish)
   const request = await readOwnRequest(deps, caller, id)
-  const bundle = bundleOf(request)
+  let bundle = bundleOf(request)
   if (wish.log === 'none') return bundle
-  for (;;) {
-    const found = await standingOf(deps, request)
-    if (found.log === 'stopped') throw refusal('log_rolled_back')
-    if (found.log === 'before_log') throw refusal('before_log')
-    if (found.log === 'witnessed' || found.log === wish.log) {
+  for (let seen: string | undefined; ; ) {
+    const known = seen
+    seen = await stateOfLog(deps)
+    const found = seen === known ? undefined : await standingOf(deps, request)
+    if (found?.log === 'stopped') throw refusal('log_rolled_back')
+    if (found?.log === 'before_log') throw refusal('before_log')
+    if (found?.log === 'witnessed' || found?.log === wish.log) {
+      // Its texts may have been erased meanwhile.
+      if (known !== undefined) bundle = bundleOf(await readOwnRequest(deps, caller, id))
       const placed = { ...bundle, log: found.place }
       return wish.enrolment ? withEnrolments(deps, request, placed) : placed
     }
     if (wish.signal.aborted) return undefined
     if (!hasPatience(deps, patience)) throw refusal('not_logged', { status: wish.log })
     await pause(LOOK_MS)
+    const revoked = await deps.apiKeys.revokedAmong([caller.key.id])
+    if (revoked.length > 0) throw refusal('invalid or missing API key')
   }
+}
+
+/** Tells one state of the log from the next: a decision is looked for again only when it has moved, since thousands may wait. */
+async function stateOfLog(deps: FlowDeps): Promise<string> {
+  const head = await deps.logs.current()
+  if (head === undefined) return ''
+  const { number, size, cosigned_size, cosigned_note } = head
+  return [number, size, cosigned_size, cosigned_note?.length, isRolledBack(deps, head)].join()
 }
 
 /**

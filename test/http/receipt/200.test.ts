@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from '../../../src/domain/bundle.ts'
+import { bundleReceipt } from '../../../src/flow/audit/bundle-receipt.ts'
 import { createRetention } from '../../../src/flow/erase/retention.ts'
+import { authenticateApiKey } from '../../../src/flow/keys/authenticate-caller.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { sha256Hex } from '../../../src/signing/digest.ts'
 import type { VerificationKey } from '../../../src/signing/key-record.ts'
@@ -278,7 +280,29 @@ describe('with its place in the log', () => {
   it('503 until a witness signed it, too, when the time is over; 409 for a decision from before the log', async () => {
     const id = await ask(setting)
     await decideByPasskey(setting, id, 'approved')
-    const late = await callWithKey(service, setting.key, `/${id}/receipt?log=witnessed&timeout=1`)
+    const { deps } = service.composition
+    const credential = { token: setting.key, email: undefined, address: '127.0.0.1' }
+    const caller = await authenticateApiKey({ ...deps, internalTokenHash: undefined }, credential)
+    const { signal } = new AbortController()
+    const wish = { log: 'witnessed', enrolment: false, ms: 900, signal } as const
+    let looks = 0
+    const list: typeof deps.trail.list = (query) => {
+      looks += 1
+      return deps.trail.list(query)
+    }
+    const [late] = await Promise.all([
+      callWithKey(service, setting.key, `/${id}/receipt?log=witnessed&timeout=1`),
+      expect(
+        bundleReceipt({ ...deps, trail: { ...deps.trail, list } }, caller, id, wish),
+      ).rejects.toMatchObject({ code: 'not_logged' }),
+    ])
+    // Only a log that moves is looked at again.
+    expect(looks).toBeLessThan(4)
+    const revokedAmong: typeof deps.apiKeys.revokedAmong = async (ids) => [...ids]
+    const revoked = { ...deps, apiKeys: { ...deps.apiKeys, revokedAmong } }
+    await expect(bundleReceipt(revoked, caller, id, wish), 'T54').rejects.toMatchObject({
+      code: 'invalid or missing API key',
+    })
     expect([late.status, late.headers.get('retry-after'), await late.json()]).toEqual([
       503,
       '2',
