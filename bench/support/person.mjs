@@ -58,7 +58,7 @@ export async function newPerson({ deps, connection }, n, origin) {
 }
 
 /** CBOR of an ES256 key (RFC 9053 §7.1). */
-function coseKey(publicKey) {
+export function coseKey(publicKey) {
   const { x, y } = publicKey.export({ format: 'jwk' })
   const bytes = (text) => Buffer.concat([Buffer.from([0x58, 0x20]), Buffer.from(text, 'base64url')])
   return Buffer.concat([
@@ -69,11 +69,12 @@ function coseKey(publicKey) {
   ])
 }
 
-function assertion(challenge, { id, origin, privateKey }) {
+/** What a browser sends once a passkey has signed the challenge (base64url). */
+export function assertion(challenge, { id, origin, privateKey }) {
   const client = JSON.stringify({ type: 'webauthn.get', challenge, origin, crossOrigin: false })
   const hash = (bytes) => createHash('sha256').update(bytes).digest()
   // User present and verified; no counter.
-  const data = Buffer.concat([hash('localhost'), Buffer.from([0x05, 0, 0, 0, 0])])
+  const data = Buffer.concat([hash(new URL(origin).hostname), Buffer.from([0x05, 0, 0, 0, 0])])
   const signature = sign('sha256', Buffer.concat([data, hash(client)]), privateKey)
   return {
     id,
