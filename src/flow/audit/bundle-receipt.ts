@@ -189,10 +189,10 @@ async function enrolmentOf(
   // An authenticator could have spelt its key in a way that verifiers do not read.
   if (evidence.type !== 'passkey' || signedPasskey(evidence)?.key !== evidence.public_key) return []
   const subject = enrolledPasskey(delegate ?? approver, evidence)
-  const hash = sha256Hex(canonicalize(subject))
+  const wanted = sha256Hex(canonicalize(subject))
   const type = 'factor.passkey_added'
   const added = await trail.list({ subject: user_id, type, limit: MOST_ENROLMENTS })
-  const record = added.find((one) => subjectOf(one) === hash) ?? (await trail.findErased(hash))
+  const record = added.find((one) => subjectOf(one) === wanted) ?? (await trail.findErased(wanted))
   return record === undefined ? [] : [{ did, subject, record }]
 }
 
