@@ -13,7 +13,7 @@ import { isFilled, WITNESSES, type Witness } from './witnesses.ts'
 /** The trail and the documents it is checked against. */
 export interface TrailDeps {
   trail: AuditTrail
-  logs: Pick<LogStore, 'current' | 'tiles'>
+  logs: Pick<LogStore, 'all' | 'tiles'>
   survey: StateSurvey
 }
 

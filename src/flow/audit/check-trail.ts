@@ -6,6 +6,7 @@ import { EMPTY_EDGE, growTree, rootOf } from '../../signing/log/grow-tree.ts'
 import { leafHash } from '../../signing/log/merkle.ts'
 import { TILE_WIDTH } from '../../signing/log/tiles.ts'
 import { readHead } from '../../signing/log/witnessing.ts'
+import type { LogHead } from '../../store/audit/log.ts'
 import {
   checkStates,
   createTellings,
@@ -155,7 +156,8 @@ async function checkChain(
 }
 
 /**
- * Compares records with the log, whose hashes the service signed and others may hold.
+ * Compares records with the logs, whose hashes the service signed and others may hold: with those that ended as well, or whoever
+ * writes to the store could begin another one and rewrite what came before.
  * @param whole every record is looked at, in order, so that the root can be computed, too
  */
 async function createLogCheck(
@@ -163,14 +165,36 @@ async function createLogCheck(
   whole: boolean,
   report: (finding: ChainFinding) => void,
 ) {
-  const head = await logs.current()
-  const { number = 0, size = 0, note, follows } = head ?? {}
+  const told = new Set<unknown>()
+  const once = (finding: ChainFinding): void => {
+    if (!told.has(finding.seq)) report(finding)
+    told.add(finding.seq)
+  }
+  const checks = (await logs.all()).map((head) => checkOfLog(logs, head, whole, once))
+  return {
+    /** The number of the last record in a log. */
+    last: Math.max(0, ...checks.map(({ last }) => last)),
+    async look(page: readonly AuditRecord[]): Promise<void> {
+      for (const check of checks) await check.look(page)
+    },
+    end(): void {
+      for (const check of checks) check.end()
+    },
+  }
+}
+
+function checkOfLog(
+  logs: TrailDeps['logs'],
+  { number, size, note, follows }: LogHead,
+  whole: boolean,
+  report: (finding: ChainFinding) => void,
+) {
   const place = (seq: number): number => (follows === undefined ? seq - 1 : seq)
   const isLogged = ({ seq }: AuditRecord) => Number.isSafeInteger(seq) && seq > 0 && place(seq) < size
   let tree = growTree(EMPTY_EDGE, follows === undefined ? [] : [new TextEncoder().encode(follows)]).edge
   let like = true
   return {
-    /** The number of the last record in the log. */
+    /** The number of its last record. */
     last: size === 0 ? 0 : size - 1 + (follows === undefined ? 1 : 0),
     async look(page: readonly AuditRecord[]): Promise<void> {
       const records = page.filter(isLogged)

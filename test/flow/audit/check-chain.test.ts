@@ -81,7 +81,13 @@ describe('T85: the check of the trail', () => {
     }
     await log.deleteMany({})
     await createAuditTrail(connection).insert(linked)
-    expect(await check()).toMatchObject({ firstBad: 5, found: 1, findings: [{ code: 'unlike_log', seq: 5 }] })
+    const found = { firstBad: 5, found: 1, findings: [{ code: 'unlike_log', seq: 5 }] }
+    expect(await check()).toMatchObject(found)
+    // Another log hides nothing.
+    const next = { number: 2, origin: 'log.example.com/log/2', restores: 0, size: 0 }
+    await logs.begin({ ...next, follows: noteOf(root, COUNT) })
+    expect(await check()).toMatchObject(found)
+    await connection.collection<{ _id: number }>('log_head').deleteOne({ _id: 2 })
     expect(await check({ since: { seq: 4, hash: linked[3]?.hash ?? '' } })).toMatchObject({ found: 1 })
     expect(await check({ since: { seq: 5, hash: linked[4]?.hash ?? '' } })).toMatchObject({ found: 0 })
     // Tiles to match; but then the root is not the one that was signed.

@@ -2,6 +2,7 @@ import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, inject, it } from 'vitest'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
+import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { createSequencer } from '../../../src/flow/audit/log.ts'
 import { proveRecord, readLogState } from '../../../src/flow/audit/read-log.ts'
 import { renewLog } from '../../../src/flow/audit/renew-log.ts'
@@ -10,6 +11,7 @@ import { hashOnNode } from '../../../src/signing/digest.ts'
 import { parseCheckpointText } from '../../../src/signing/log/checkpoint.ts'
 import { inclusionHolds, leafHash } from '../../../src/signing/log/merkle.ts'
 import { parseNote } from '../../../src/signing/log/note.ts'
+import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { cli, useDataDir } from '../../support/cli.ts'
 import { copyLog, described, hex, logNews, rootOf, tileOf, unbundle } from '../../support/logs.ts'
@@ -69,6 +71,9 @@ it('signs nothing more once the store was restored, and goes on under another na
   const second = { origin: after.origin, url: `${own.url}/log/2`, checkpoint: expect.any(String) }
   expect((await described(own)).former).toMatchObject([...former, second])
   expect((await fetch(`${own.url}/log/2/checkpoint`)).status).toBe(200)
+  const survey = createStateSurvey(own.composition.connection)
+  const { findings } = await checkTrail({ trail: deps.trail, logs: deps.logs, survey })
+  expect(findings.filter(({ code }) => /^unlike|truncated/.test(code))).toEqual([])
   for (const path of [
     '/log/1/checkpoint',
     '/log/02/checkpoint',
