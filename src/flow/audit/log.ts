@@ -34,7 +34,7 @@ export const COSIGNED_MS = 60_000
 export interface Sequencer {
   /** Has new records logged within a second; those given need not be read again. Never throws, never waits. */
   wake(records?: readonly AuditRecord[]): void
-  /** Logs all records that there are. @throws what the store throws, NoSigningKeyError */
+  /** Logs all records that there are, but not those that another process appends meanwhile. @throws what the store throws, NoSigningKeyError */
   run(): Promise<void>
   /** Takes up no more. */
   stop(): void
@@ -99,11 +99,15 @@ type Fresh = ReturnType<typeof createFresh>
 /** Keeps the entries of records that this process has appended until they are logged, so that they are not read back. */
 function createFresh() {
   const entries = new Map<number, Uint8Array>()
+  let dropped = false
   return {
     add(records: readonly AuditRecord[]): void {
       for (const record of records)
         if (entries.size < MOST_FRESH) entries.set(record.seq, entryOf(record, record.seq))
+        else dropped = true
     },
+    /** Whether this process has appended more than it took out, behind a gap for instance. */
+    left: () => dropped || entries.size > 0,
     /** Takes out those of the records from that number on, as far as there is no gap. */
     from(first: number): Uint8Array[] {
       for (const seq of entries.keys()) if (seq < first) entries.delete(seq)
@@ -113,6 +117,8 @@ function createFresh() {
         entries.delete(first + found.length - 1)
         entry = entries.get(first + found.length)
       }
+      // Whoever finds nothing reads the trail instead.
+      if (found.length === 0) dropped = false
       return found
     },
   }
@@ -149,8 +155,8 @@ async function extend(deps: LogDeps, head: LogHead, begun: TreeEdge, fresh: Fres
     const grown = growTree(edge, entries)
     await deps.logs.fill(head.number, grown.tiles)
     edge = grown.edge
-    // Other processes may have appended behind what is known here.
-    const more = known.length > 0 || entries.length >= BATCH
+    // What another process appended, that one logs.
+    const more = known.length > 0 ? fresh.left() : entries.length >= BATCH
     if (!more || deps.clock.steady() >= end) return { edge, more }
   }
 }

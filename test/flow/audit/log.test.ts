@@ -317,8 +317,20 @@ describe('one history', () => {
     sequencer.stop()
     const { note = '' } = await head()
     const last = await open(note)
-    expect([asked, last.size, hex(last.root)]).toEqual([[TOTAL + 1], TOTAL, rootOfTrail()])
+    expect([asked, last.size, hex(last.root)]).toEqual([[], TOTAL, rootOfTrail()])
     expect((await logs.tiles(1, [{ level: 0, index: 2 }])).get('0/2')).toHaveLength(TOTAL - 512)
+  })
+
+  it('reads what another process appended in between', async () => {
+    const { own, trail, head } = await useLog()
+    const sequencer = createSequencer(own)
+    trail.length = 3
+    await sequencer.run()
+    trail.length = TOTAL
+    sequencer.wake([...records.slice(3, 7), ...records.slice(9, 12)])
+    await sequencer.run()
+    expect((await head()).size).toBe(TOTAL)
+    sequencer.stop()
   })
 
   it('is not built on tiles that were changed, nor over a gap', async () => {
