@@ -129,8 +129,8 @@ function createGrower(deps: LogDeps, fresh: Fresh) {
   return async (held: Held | undefined): Promise<{ held?: Held | undefined; more: boolean }> => {
     const head = await deps.logs.current()
     if (head === undefined || (await isStopped(deps, head))) return { more: false }
-    // The renewal drew a key, which this process may not have yet.
-    if (head.note === undefined && head.follows !== undefined) await deps.keys.reload()
+    // The renewal drew a key, which this process may not have yet, though another has begun to sign with it.
+    if (head.follows !== undefined && held?.log !== head.number) await deps.keys.reload()
     const known = held?.log === head.number && held.edge.size === head.size
     const begun = known ? held.edge : await loadEdge(deps, head)
     const { edge, more } = await extend(deps, head, begun, fresh)

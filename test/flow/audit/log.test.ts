@@ -333,6 +333,25 @@ describe('one history', () => {
     sequencer.stop()
   })
 
+  it('of a renewal is signed by its own key, also by a process that learns of it late', async () => {
+    const { own, trail, logs } = await useLog()
+    let reloads = 0
+    const reload = async () => {
+      reloads += 1
+      return own.keys.ring()
+    }
+    const late = createSequencer({ ...own, keys: { ...own.keys, reload } })
+    trail.length = 3
+    await late.run()
+    const next = { number: 2, origin: 'approve.example/countersign/1/log/2', follows: 'a checkpoint' }
+    await logs.begin({ ...next, restores: 0, size: 0 })
+    await createSequencer({ ...own, keys: { ...own.keys, reload: async () => own.keys.ring() } }).run()
+    expect((await logs.current())?.size).toBe(4)
+    trail.length = 5
+    await late.run()
+    expect([(await logs.current())?.size, reloads]).toEqual([6, 1])
+  })
+
   it('is not built on tiles that were changed, nor over a gap', async () => {
     const { own, trail, logs, head } = await useLog()
     trail.length = 10
