@@ -87,7 +87,11 @@ const WORDS: Partial<Record<BundleCheck, readonly [name: string, passed: string,
     'Nothing in the file proves that the passkey is the approver’s; the service says so.',
   ],
   checkpoint: ['Signed by the log', 'The log that your policy trusts signed that tree.'],
-  witnesses: ['Witnesses', 'As many witnesses as your policy asks for signed that tree, too.'],
+  witnesses: [
+    'Witnesses',
+    'As many witnesses as your policy asks for signed that tree, too.',
+    'Your policy asks for no witness (quorum none).',
+  ],
 }
 
 /** The checks that a bundle adds to those of its receipts, each with its result. */

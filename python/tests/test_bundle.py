@@ -29,6 +29,8 @@ class Bundles(unittest.TestCase):
                     outcome = "unmet" if said.verdict == "unmet" else "failed"
                     found = [check for check in said.checks if check.outcome in ("unmet", "failed")]
                     self.assertEqual(found[0], (one["check"], outcome))
+                outcomes = one.get("outcomes", {})
+                self.assertLessEqual(set(outcomes.items()), set(said.checks))
                 if isinstance(said, GoodBundle):
                     self.assertEqual(said.by_passkeys, one.get("by_passkeys", said.by_passkeys))
                     self.assertEqual(list(said.witnesses), one.get("witnesses", list(said.witnesses)))

@@ -159,6 +159,7 @@ const WORDS: Record<BundleCheck, { passed: string } & Partial<Record<Outcome, st
   },
   witnesses: {
     passed: 'enough witnesses have seen that tree',
+    absent: 'the policy asks for no witness (quorum none)',
     unmet: 'fewer witnesses have seen that tree than the policy asks for',
   },
 }

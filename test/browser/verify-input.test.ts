@@ -266,6 +266,9 @@ describeInBrowser('giving a receipt to the public page', () => {
     expect(await checksIn(page, 'passed')).toEqual(
       expect.arrayContaining(['Whose passkey', 'Signed by the log', 'Witnesses']),
     )
+    await policy.fill(made.policy.replace(/group .*\nquorum .*/, 'quorum none'))
+    await use.click()
+    await expect.poll(() => checksIn(page, 'absent')).toContain('Witnesses')
     await paste(page, RECEIPT)
     expect(await shownVerdict(page)).toMatchObject({
       kind: 'unmet',

@@ -101,6 +101,10 @@ describe('countersign verify of a bundle', () => {
       `  ${not}`,
       '  failed  assertion   the signature of the passkey does not hold',
     ])
+    expect(await row(unwitnessed.text, '--policy', file('none.policy', unwitnessed.policy))).toEqual([
+      `  ${not}`,
+      '  absent  witnesses   the policy asks for no witness (quorum none)',
+    ])
     expect(await row(unwitnessed.text, '--policy', trusted)).toEqual([
       `  ${not}`,
       '  unmet   witnesses   fewer witnesses have seen that tree than the policy asks for',

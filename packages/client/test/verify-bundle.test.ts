@@ -23,6 +23,7 @@ interface Case {
   expected?: ExpectedBundle
   by_passkeys?: boolean
   witnesses?: string[]
+  outcomes?: Record<string, string>
 }
 
 const vectors: { bases: Record<string, { text: string; policy?: string; keys: object }>; cases: Case[] } =
@@ -45,6 +46,8 @@ describe('verifyBundle', () => {
       const outcome = said.verdict === 'unmet' ? 'unmet' : 'failed'
       const found = said.checks.find((check) => ['unmet', 'failed'].includes(check.outcome))
       if (one.check !== undefined) expect(found).toEqual({ check: one.check, outcome })
+      const outcomes = Object.entries(one.outcomes ?? {}).map(([check, outcome]) => ({ check, outcome }))
+      expect(said.checks).toEqual(expect.arrayContaining(outcomes))
       if (one.by_passkeys !== undefined)
         expect(said).toMatchObject({ byPasskeys: one.by_passkeys, witnesses: one.witnesses })
     },

@@ -146,8 +146,8 @@ describe('with its place in the log', () => {
   it('waits until the decision, with all its votes, is in a checkpoint', async () => {
     const id = await ask(setting)
     await decideByPasskey(setting, id, 'approved')
-    const logged = [...PASSKEY, 'inclusion', 'checkpoint', 'witnesses']
-    const enrolled = logged.toSpliced(-2, 0, 'enrolment')
+    const logged = [...PASSKEY, 'inclusion', 'checkpoint']
+    const enrolled = logged.toSpliced(-1, 0, 'enrolment')
     const text = await bundleOf(id, setting.key, '?log=logged')
     expect(await judged(text, {}, await trust())).toMatchObject({ verdict: 'good', passed: logged })
     const { index, size, bundle, ...shown } = await proofOf(id)
