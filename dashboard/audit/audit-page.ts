@@ -149,29 +149,40 @@ function aboutLog(): HTMLElement {
   const body = div('exact-body', slot.element)
   const part = folded('The log, and how others check it', body)
   const load = async (): Promise<void> => {
-    const keys = logKeysShape(await (await fetchOpen('/.well-known/countersign-log')).json(), 'log')
-    const checkpoint = await fetchOpen(`${new URL(keys.url).pathname}/checkpoint`)
-    body.append(...logView(keys, checkpoint.ok ? await checkpoint.text() : undefined))
+    const keys = logKeysShape(JSON.parse((await fetchOpen('/.well-known/countersign-log')) ?? ''), 'log')
+    body.append(...logView(keys, await fetchOpen(`${new URL(keys.url).pathname}/checkpoint`)))
   }
   part.addEventListener('toggle', () => void slot.attempt(load), { once: true })
   return part
 }
 
-/** Fetches what is public. @throws RequestFailure when there is no answer, or no log */
-async function fetchOpen(path: string): Promise<Response> {
-  const response = await fetch(path, { credentials: 'omit', redirect: 'error' }).catch(() => undefined)
-  if (response === undefined) throw silence()
-  if (response.ok || response.status === 503) return response
-  throw new RequestFailure(response.status, 'no_log', 'This service has no log yet.')
+/**
+ * Fetches what is public, past the browser's copy: that may name a log that ended.
+ * @returns undefined where the log is stopped. @throws RequestFailure when there is no answer, or another refusal
+ */
+async function fetchOpen(path: string): Promise<string | undefined> {
+  const response = await fetch(path, { credentials: 'omit', redirect: 'error', cache: 'no-cache' }).catch(
+    () => undefined,
+  )
+  const text = await response?.text().catch(() => undefined)
+  if (response === undefined || text === undefined) throw silence()
+  const { ok, status } = response
+  if (ok) return text
+  if (text.includes('"log_rolled_back"')) return undefined
+  const failed = `The log failed to load; the service answered with status ${status}. Reload the page in a moment.`
+  throw new RequestFailure(status, 'no_log', status === 404 ? 'The log has signed nothing yet.' : failed)
 }
 
 /** @param checkpoint the newest, a signed note; undefined where the log signs nothing more */
-function logView({ origin, vkey, url, witnesses }: LogKeys, checkpoint: string | undefined): HTMLElement[] {
+function logView(
+  { origin, vkey, url, witnesses, former }: LogKeys,
+  checkpoint: string | undefined,
+): HTMLElement[] {
   const [text = '', signatures = ''] = checkpoint?.split('\n\n') ?? []
   const names = witnesses.map(({ vkey: key }) => key.split('+')[0] ?? '')
   const signed = names.flatMap((name) => cosignedBy(name, signatures))
   const policy = [
-    `log ${vkey}`,
+    ...[vkey, ...former.map((ended) => ended.vkey)].flatMap((key) => (key === undefined ? [] : `log ${key}`)),
     ...witnesses.map((witness, at) => `witness w${at + 1} ${witness.vkey}`),
     ...(names.length > 1 ? [`group witnesses any ${names.map((_, at) => `w${at + 1}`).join(' ')}`] : []),
     `quorum ${['none', 'w1'][names.length] ?? 'witnesses'}`,
@@ -179,9 +190,9 @@ function logView({ origin, vkey, url, witnesses }: LogKeys, checkpoint: string |
   const monitor = `countersign log monitor ${new URL(url).origin} --state log.json --policy trust.policy`
   return [
     checkpoint === undefined
-      ? notice('warning', 'the log is stopped (log_rolled_back): the service was restored from a backup.')
+      ? notice('warning', ...STOPPED)
       : facts(
-          ['Entries', new Intl.NumberFormat().format(Number(text.split('\n')[1]))],
+          ['Entries in the log', new Intl.NumberFormat().format(Number(text.split('\n')[1]))],
           ['Witnessed by', ...(signed.length > 0 ? signed : ['nobody yet'])],
           ['Log', mono(origin)],
         ),
@@ -191,14 +202,27 @@ function logView({ origin, vkey, url, witnesses }: LogKeys, checkpoint: string |
       ', in a place that this service cannot change:',
     ),
     command(policy.join('\n'), 'the trust policy'),
+    former.length > 0 &&
+      hint(
+        'The log went on under another key after a restore. Add the first line to the file, and keep its old lines: older bundles need them.',
+      ),
     hint(
       'With them, ',
       link('/verify', 'the check of a receipt'),
-      ' also proves that the log has the decision, and this command that the log never told two histories:',
+      ' also proves that the log has the decision, and this command that the log only grew since its last run. ',
+      names.length > 0
+        ? 'The witnesses see that everybody is shown the same log:'
+        : 'One reader cannot know that others are shown the same log; with witnesses they can:',
     ),
     command(monitor, 'the command of the monitor'),
-  ]
+  ].filter((part) => part !== false)
 }
+
+const STOPPED: Child[] = [
+  'the service was restored from a backup, so its log is stopped (log_rolled_back). It goes on once the operator runs ',
+  el('code', {}, 'countersign log renew --after <file>'),
+  ', with the last checkpoint that others have (docs/proof.md#after-a-restore).',
+]
 
 /** Says when the witness signed; the line holds a key id of 4 bytes, then the time in 8 (C2SP tlog-cosignature). */
 function cosignedBy(name: string, signatures: string): HTMLElement[] {

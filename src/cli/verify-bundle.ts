@@ -180,7 +180,7 @@ function describe(found: BundleVerdict): string {
     ['Caller', stated && `${stated.requester.name} (${stated.requester.key} of ${stated.requester.account})`],
     ['Meant for', stated?.audience],
     ...votes.map((vote): [string, string] => ['Vote', voteWords(vote)]),
-    ['Log', log && `entry ${log.index} of ${log.size} in ${log.origin}`],
+    ['Log', log && `entry ${log.index + 1} of ${log.size} in ${log.origin}`],
     ...(log?.witnesses ?? []).map(({ name, time }): [string, string] => [
       'Witness',
       `${name}${time === undefined ? '' : ` at ${new Date(time * 1000).toISOString().replace('.000Z', 'Z')}`}`,

@@ -295,6 +295,45 @@ describeInBrowser('the audit log', () => {
     )
   })
 
+  it('says how the log stands, and how others check it', async () => {
+    const { page } = visitor
+    const log = page.locator('details', { hasText: 'The log, and how others check it' })
+    const states = [
+      [
+        503,
+        '{"error":"log_rolled_back"}',
+        [],
+        'It goes on once the operator runs countersign log renew --after',
+      ],
+      [404, '{"error":"not_found"}', [], 'The log has signed nothing yet.'],
+      [503, '{"error":"unavailable"}', [], 'The log failed to load; the service answered with status 503.'],
+      [200, 'new/log/2\n14\nAA==\n\n', [], 'One reader cannot know that others are shown the same log'],
+      [
+        200,
+        'new/log/2\n14\nAA==\n\n',
+        [{ vkey: 'w+1+A', url: 'https://w' }],
+        'The witnesses see that everybody',
+      ],
+    ] as const
+    for (const [status, body, witnesses, said] of states) {
+      const ended = { origin: 'old', vkey: 'old+1+A', url: 'https://c/log', checkpoint: '' }
+      const former = [ended, { origin: 'mute', url: 'https://c/log/2', checkpoint: '' }]
+      const json = { origin: 'new', vkey: 'new+2+B', url: 'https://c/log/3', witnesses, former }
+      await page.route('**/.well-known/countersign-log', (route) => route.fulfill({ json }))
+      await page.route('**/log/3/checkpoint', (route) => route.fulfill({ status, body }))
+      await open()
+      await log.locator('summary').click()
+      await log.getByText(said).waitFor()
+      expect((await log.innerText()).includes('keep its old lines')).toBe(
+        said.startsWith('The log') === false,
+      )
+      if (status === 200)
+        expect(await page.getByRole('group', { name: 'the trust policy' }).innerText()).toMatch(
+          /^log new\+2\+B\nlog old\+1\+A\n/,
+        )
+    }
+  })
+
   it('shows more on demand with the names that came with it, and where the end is', async () => {
     area.pageSize = 1
     area.entries = [sampleEntry(), sampleEntry({ seq: 7, type: 'key.created', actor: ANN, subject: KEY_ID })]

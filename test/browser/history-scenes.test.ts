@@ -179,6 +179,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
         vkey,
         url: 'https://approve.example/log',
         witnesses: [{ vkey: cosigner, url: 'https://w.example' }],
+        former: [],
       }
       await page.route('**/.well-known/countersign-log', (route) => route.fulfill({ json }))
       await page.route('**/log/checkpoint', (route) => route.fulfill({ body: note.join('\n\n') }))

@@ -132,7 +132,7 @@ describeInBrowser('one request in full', () => {
     const witnesses = [{ name: 'w.example/<b>', at: '2026-11-20T09:30:09.000Z' }]
     state.proof = { ...state.proof, log: 'logged', ...place, awaited: ['w.example/<b>'] }
     await page.clock.runFor(2100)
-    await said.getByText('entry 41 of 44').waitFor()
+    await said.getByText('entry 42 of 44').waitFor()
     expect(await page.locator('#announcements').innerText()).toBe('Log: In the log')
     expect(await said.innerText()).toContain('No witness has signed it yet.')
     state.proof = { log: 'witnessed', ...place, witnesses, awaited: [], bundle: '{"a":1}' }

@@ -53,7 +53,7 @@ describe('countersign verify of a bundle', () => {
     expect(run.stdout).toContain('  absent  expected    nothing was named to compare it with (--expect-…)\n')
     expect(run.stdout).toContain('Vote       approved by 9f2c4e6a8b0d1f35, by a passkey’s own signature\n')
     expect(run.stdout).toContain(
-      'Log        entry 333333 of 1000000 in approvals.example.com/countersign/1a2b3c4d\n',
+      'Log        entry 333334 of 1000000 in approvals.example.com/countersign/1a2b3c4d\n',
     )
     expect(run.stdout).toContain('Witness    witness-1.example.org at 2026-06-01T12:00:09Z\n')
     expect(

@@ -192,8 +192,8 @@ export async function shownCheckpoint(
   log: number,
 ): Promise<string | undefined> {
   const head = await logs.find(log)
-  if (head?.note === undefined) return undefined
-  // Others may hold a later one: this one would hide what came after it.
+  if (head === undefined) return undefined
+  // Others may hold a later one, also where the copy was made before the first: this one would hide what came after it.
   if (isRolledBack({ restores }, head) && (await logs.current())?.number === log)
     throw refusal('log_rolled_back')
   const { size, note, cosigned_size, cosigned_note, cosigned_until } = head

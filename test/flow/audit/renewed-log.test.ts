@@ -21,6 +21,13 @@ import { smallLog } from '../../support/small-log.ts'
 
 const CLI = { kind: 'cli' } as const
 
+it('is stopped, too, where the copy was made before its first checkpoint', async () => {
+  const { url, composition } = await useService()
+  await restoreStore(composition.deps)
+  const answer = await fetch(`${url}/log/checkpoint`)
+  expect([answer.status, await answer.json()]).toMatchObject([503, { error: 'log_rolled_back' }])
+})
+
 it('signs nothing more once the store was restored, and goes on under another name; the old log stays', async () => {
   const own = await useService()
   const { deps } = own.composition

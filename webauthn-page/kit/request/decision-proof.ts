@@ -107,7 +107,7 @@ function stateView(
   )
   return [
     facts(
-      ['Log', el('strong', {}, state), ' ', index !== undefined && kind(`entry ${index} of ${size}`)],
+      ['Log', el('strong', {}, state), ' ', index !== undefined && kind(`entry ${index + 1} of ${size}`)],
       by.length === 0 ? undefined : ['Witnessed by', ...by],
     ),
     hint(means, ' ', link('/docs#getLog', 'About the log')),
