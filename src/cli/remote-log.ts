@@ -214,10 +214,16 @@ export async function fetchBytes(url: string, optional = false): Promise<Buffer>
     if (response.status !== 429 || tries === TRIES) {
       const { error } = Object(parseJson((await bytesOf(response, url)).toString()))
       const code = typeof error === 'string' ? ` (${error})` : ''
-      throw unreachable(`${url} answered ${response.status}${code}`)
+      throw unreachable(`${url} answered ${response.status}${code}${whatNow(String(error), url)}`)
     }
     await delay(1000 * Math.min(60, Number(response.headers.get('retry-after')) || 1))
   }
+}
+
+/** Explains what an answer means after a restore. */
+function whatNow(error: string, url: string): string {
+  if (error === 'log_rolled_back') return ': its store was restored, and its operator must renew the log'
+  return error === 'not_found' && url.endsWith('/checkpoint') ? ': a new log has one within seconds' : ''
 }
 
 /** More than any checkpoint or tile has. */

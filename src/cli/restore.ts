@@ -4,6 +4,7 @@ import { given } from '../domain/given.ts'
 import { parseJson } from '../domain/parse-json.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { SetAside } from '../domain/restore.ts'
+import { isRolledBack } from '../flow/audit/log.ts'
 import type { LogState, WitnessOfLog } from '../flow/audit/read-log.ts'
 import { renewLog } from '../flow/audit/renew-log.ts'
 import {
@@ -27,7 +28,8 @@ const CLI = { kind: 'cli' } as const
 
 /** `countersign restore status`: lists what is held after a restore, or what the first start on a copy will hold. Changes nothing. */
 export async function runRestoreStatus(): Promise<CommandResult> {
-  const held = await inspectHold(loadForStore())
+  const config = loadForStore()
+  const held = await inspectHold(config)
   if (held === undefined) return { value: { held: false }, text: NOTHING }
   const { id, copied_at, copied_by, copied_on, restored_at } = held.restore
   const value = {
@@ -53,6 +55,7 @@ export async function runRestoreStatus(): Promise<CommandResult> {
     ...(held.pending > LISTED || held.approved > LISTED ? [`The first ${LISTED} of each are shown.`] : []),
     '',
     'See what they did since the copy, then: countersign restore confirm [<request id> …] [--withdraw-open]',
+    ...stoppedLog(await inspectLog(config)),
   ]
   return { value, text: lines.join('\n') }
 }
@@ -102,6 +105,7 @@ export function runConfirmRestore(options: ConfirmOptions, ids: readonly string[
     const withdrawn = withdrawOpen ? await withdrawHeld(deps, held, CLI) : 0
     const { approved, pending } = (await findHeld(deps)) ?? held
     await liftHold(deps, held, CLI)
+    const log = await deps.logs.current()
     const lines = [
       `The hold is lifted. ${withdrawn > 0 ? `${of(withdrawn, 'pending request')} withdrawn; ` : ''}${counts({ ...held, pending, approved })} can be decided and used as before the copy.`,
       ...(pending > 0
@@ -110,6 +114,7 @@ export function runConfirmRestore(options: ConfirmOptions, ids: readonly string[
           ]
         : []),
       ...(approved > 0 ? ['An approval that was used after the copy can be used once more.'] : []),
+      ...stoppedLog(log && { origin: log.origin, rolled_back: isRolledBack(deps, log) }),
     ]
     return { value: { lifted: true, withdrawn, pending, approved }, text: lines.join('\n') }
   })
@@ -181,9 +186,22 @@ function describe({ origin, size, behind, signed_at, rolled_back, witnesses }: L
     `Records: ${size}, and ${behind} of the audit trail that are not in it yet.`,
     `Last checkpoint: ${when}.`,
     ...witnesses.map((witness) => `Witness ${witness.name}: ${describeWitness(witness)}.`),
-    ...(rolled_back ? ['Rolled back: it signs nothing more. Go on with: countersign log renew'] : []),
+    ...stoppedLog({ origin, rolled_back }),
   ].join('\n')
 }
+
+/** Says that the log signs nothing more, and what to do; nothing of one that does. */
+function stoppedLog(log: Pick<LogState, 'origin' | 'rolled_back'> | undefined): string[] {
+  return log?.rolled_back ? [`The log was rolled back and signs nothing more. ${howToRenew(log)}`] : []
+}
+
+/** Says how a log that was rolled back goes on: a renewal after an older checkpoint than others hold cannot be taken back. */
+export function howToRenew({ origin }: Pick<LogState, 'origin'>): string {
+  return `Ask witnesses and monitors for their last checkpoint of ${origin}. Then: countersign log renew --after <its file>, or --after none if nobody has one (docs/proof.md)`
+}
+
+/** In place of the file of `--after`: the checkpoint in the store counts. */
+const NONE = 'none'
 
 export interface RenewOptions {
   after?: string
@@ -192,23 +210,27 @@ export interface RenewOptions {
 
 /**
  * `countersign log renew`: goes on under a new name after a restore, with the last known checkpoint as the first entry. The file is
- * one that a witness, a monitor or a bundle has; without it, the one in the store counts.
+ * one that a witness, a monitor or a bundle has; `none` must be said, since others would keep a checkpoint that nobody can continue.
  * @throws CliError `log_not_rolled_back`, `usage`
  */
 export async function runRenewLog({ after, vkey }: RenewOptions): Promise<CommandResult> {
-  if (vkey !== undefined && after === undefined)
+  if (after === undefined)
+    throw usageError(
+      'Name the last checkpoint that a witness, a monitor or a bundle has: --after <file>. Ask them first, since a renewal cannot be undone; if nobody has one: --after none.',
+    )
+  if (vkey !== undefined && after === NONE)
     throw usageError('--vkey is the key of the checkpoint of --after; name that file, too.')
-  const text = after === undefined ? undefined : await readInput(after)
+  const text = after === NONE ? undefined : await readInput(after)
   const key = vkey === undefined ? undefined : await readable('--vkey', () => parseVkey(vkey))
   return withService(async (deps) => {
-    const next = await readable(after ?? '', async () =>
+    const next = await readable(after, async () =>
       renewLog(deps, CLI, text === undefined ? undefined : { note: noteIn(text), ...given({ key }) }),
     )
     if (next === undefined)
       throw new CliError('log_not_rolled_back', 'The log was not rolled back, so it goes on under its name.')
     return {
       value: { ok: true, origin: next.origin, number: next.number },
-      text: `The log goes on as ${next.origin}, under a new key. Give verifiers, witnesses and monitors what /.well-known/countersign-log says now.`,
+      text: `The log goes on as ${next.origin}, under a new key. Give verifiers, witnesses and monitors the vkey of /.well-known/countersign-log; they add it and keep the old line.`,
     }
   })
 }

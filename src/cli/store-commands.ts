@@ -54,7 +54,7 @@ function addLogCommands(log: Command): void {
     log
       .command('renew')
       .description('after a restore: go on under a new name, from the last checkpoint that anybody has')
-      .option('--after <file>', 'that checkpoint, - for stdin (default: the one in the store)')
+      .option('--after <file>', 'that checkpoint, - for stdin; none if only the store has one')
       .option('--vkey <key>', 'the key that signed it, if it was made after the backup'),
     async (options) => (await load.restore()).runRenewLog(options),
   )

@@ -9,6 +9,10 @@ import { freePort } from '../support/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts'
 import { createSoftAuthenticator } from '../support/soft-authenticator.ts'
 
+/** How the log of that name goes on. */
+const renewal = (origin: string) =>
+  `Ask witnesses and monitors for their last checkpoint of ${origin}. Then: countersign log renew --after <its file>, or --after none if nobody has one (docs/proof.md)`
+
 /** A service in a process of its own with an owner and a key, of which a copy is made and restored. */
 async function useRestorable() {
   const { folder, env: data } = await useDataDir()
@@ -135,7 +139,7 @@ it('what a copy left open is neither decided nor used after its restore without 
       name: 'Log',
       status: 'fail',
       detail: `log_rolled_back: the store was restored, or others hold a larger checkpoint of ${origin}; it signs nothing more`,
-      fix: expect.stringMatching(/Then: countersign log renew/),
+      fix: renewal(origin),
     },
   ])
   expect(await session.get('/api/v1/me/pending')).toMatchObject({ status: 401 })
@@ -227,7 +231,20 @@ it('what a copy left open is neither decided nor used after its restore without 
 
   // All that is left; a restart in between forgets nothing.
   await there.stop()
-  const stopped = await run('log', 'renew')
+  for (const command of [
+    ['log', 'status'],
+    ['restore', 'status'],
+  ])
+    expect((await cli(command, { env: there.env })).stdout).toContain(
+      `\nThe log was rolled back and signs nothing more. ${renewal(origin)}\n`,
+    )
+  // A renewal after an older checkpoint than a witness holds could not be taken back.
+  for (const more of [[], ['--after', 'none', '--vkey', 'x']]) {
+    const refused = await run('log', 'renew', ...more)
+    expect([refused.code, refused.error().error]).toEqual([2, 'usage'])
+  }
+  expect(await logged()).toMatchObject({ origin, rolled_back: true })
+  const stopped = await run('log', 'renew', '--after', 'none')
   expect([stopped.code, stopped.json()]).toEqual([0, { ok: true, origin: `${origin}/log/2`, number: 2 }])
   expect(await logged()).toMatchObject({
     origin: `${origin}/log/2`,
@@ -238,7 +255,7 @@ it('what a copy left open is neither decided nor used after its restore without 
   await there.start()
   await expect.poll(logged).toMatchObject({ behind: 0, signed_at: expect.any(String), rolled_back: false })
   expect((await call('/log/2/checkpoint')).status).toBe(200)
-  expect((await run('log', 'renew')).error().error).toBe('log_not_rolled_back')
+  expect((await run('log', 'renew', '--after', 'none')).error().error).toBe('log_not_rolled_back')
   const told = await cli(['log', 'status'], { env: there.env })
   expect(told.stdout).toMatch(
     new RegExp(
@@ -324,7 +341,9 @@ it('a copy that another tool made is held once the operator says so, and once on
     restore: { ...held.restore, restored_at: expect.stringMatching(/Z$/) },
   })
   expect((await recorded()).split('\n')).toHaveLength(1)
-  expect(await run('restore', 'confirm')).toMatchObject({ lifted: true })
+  expect((await cli(['restore', 'confirm'], { env })).stdout).toMatch(
+    /^The hold is lifted\.[\s\S]*\nThe log was rolled back and signs nothing more\. Ask witnesses [\s\S]* --after none /,
+  )
   // A second restore holds again what the first one's operator had released.
   const again = await run('restore', 'mark', '--copied-at', copied_at)
   expect(await run('restore', 'status')).toMatchObject({ held: true, restore: { id: again.id } })

@@ -13,7 +13,7 @@ import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../.
 import { visibleString } from '../../domain/text.ts'
 import type { WitnessOfLog } from '../../flow/audit/read-log.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
-import { describeWitness, setAside } from '../restore.ts'
+import { describeWitness, howToRenew, setAside } from '../restore.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
@@ -191,19 +191,18 @@ function logChecks({ log }: StoreReport): Check[] {
     return [line, ...witnesses.map(witnessCheck)]
   }
   const detail = `log_rolled_back: the store was restored, or others hold a larger checkpoint of ${origin}; it signs nothing more`
-  const fix = `Ask witnesses and monitors for their last checkpoint of ${origin}. Then: countersign log renew [--after <its file>]`
-  return [fail('Log', detail, fix)]
+  return [fail('Log', detail, howToRenew(log))]
 }
 
 function witnessCheck(witness: WitnessOfLog): Check {
   const { name, url, failing } = witness
   const detail = `${name}: ${describeWitness(witness)}`
   if (failing === undefined) return ok('Witness', detail)
-  return warn(
-    'Witness',
-    detail,
-    `Ask its operator whether it runs at ${url} and knows this log: docs/witness.md`,
-  )
+  // The first reason may have passed since, but an address that is refused was never called.
+  const fix = failing.why.startsWith('blocked')
+    ? 'Correct its URL in LOG_WITNESSES, or set CALLBACK_ALLOW_PRIVATE=1 for a trial: docs/witness.md'
+    : `Ask its operator whether it runs at ${url} and knows this log: docs/witness.md`
+  return warn('Witness', detail, fix)
 }
 
 /** Checks whether a service would start with these witnesses; says nothing of good ones. */

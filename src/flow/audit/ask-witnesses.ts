@@ -47,8 +47,8 @@ export function startWitnessRounds(deps: WitnessDeps): WitnessRounds {
           isNew ||= line !== undefined && head.cosigned_note?.includes(line) !== true
           troubles[at]?.worked()
         } catch (error) {
-          troubles[at]?.failed(error)
           const why = error instanceof Error ? error.message : String(error)
+          troubles[at]?.failed(error instanceof NotCosigned ? why : error)
           await deps.logs.failWitness(head.number, witnessId(witness.key), deps.clock.now(), why)
         }
       })
@@ -78,10 +78,13 @@ export function startWitnessRounds(deps: WitnessDeps): WitnessRounds {
   }
 }
 
+/** A witness did not cosign, as happens every day: the log has the reason without a stack. */
+class NotCosigned extends Error {}
+
 /**
  * Has one witness cosign the checkpoint. It says itself which one it cosigned last, if that is not the one known here (409).
  * @returns the line of its cosignature; undefined when it has seen a larger one
- * @throws Error in words for an operator
+ * @throws NotCosigned in words for an operator, and what the store throws
  */
 async function askWitness(
   deps: WitnessDeps,
@@ -110,7 +113,7 @@ async function askWitness(
     }
     const said = outcome === 'http_409' && answer?.type === SIZE_TYPE ? answer.body.replace(/\n$/, '') : ''
     const size = parseSize(said)
-    if (size === undefined || size === old || attempt > 1) throw new Error(reasonOf(outcome))
+    if (size === undefined || size === old || attempt > 1) throw new NotCosigned(reasonOf(outcome))
     old = size
   }
 }
@@ -120,6 +123,8 @@ function reasonOf(outcome: string): string {
     return `${outcome}: it does not know the log, or not by its key; give its operator the vkey of /.well-known/countersign-log`
   if (outcome === 'http_409' || outcome === 'http_422')
     return `${outcome}: it has seen another history of this log; get its last checkpoint, then run: countersign log renew --after <file>`
+  if (outcome === 'blocked')
+    return 'blocked: its URL must be a public https: address of another host; outside production, CALLBACK_ALLOW_PRIVATE=1 allows others'
   return outcome
 }
 
@@ -135,7 +140,7 @@ async function cosignatureIn(body: string, note: string, key: NoteKey): Promise<
   const signed = parseNote(note + body)
   const isHeld = (await verifyNote(signed, [key])).length > 0
   const signature = signed.signatures.find(({ name, id }) => name === key.name && id === key.id)
-  if (!isHeld || signature === undefined) throw new Error('its answer has no cosignature of its key')
+  if (!isHeld || signature === undefined) throw new NotCosigned('its answer has no cosignature of its key')
   return signatureLine(signature)
 }
 

@@ -126,9 +126,13 @@ function createFresh() {
 
 /** Makes the function that moves the head once, over as many records as a second is long. */
 function createGrower(deps: LogDeps, fresh: Fresh) {
+  let starts = true
   return async (held: Held | undefined): Promise<{ held?: Held | undefined; more: boolean }> => {
     const head = await deps.logs.current()
-    if (head === undefined || (await isStopped(deps, head))) return { more: false }
+    if (head === undefined) return { more: false }
+    const stopped = await isStopped(deps, head, starts)
+    starts = false
+    if (stopped) return { more: false }
     // The renewal drew a key, which this process may not have yet, though another has begun to sign with it.
     if (head.follows !== undefined && held?.log !== head.number) await deps.keys.reload()
     const known = held?.log === head.number && held.edge.size === head.size
@@ -210,11 +214,16 @@ export function isRolledBack({ restores }: Pick<FlowDeps, 'restores'>, head: Log
   return head.rolled_back_at !== undefined || restores.times().length > head.restores
 }
 
-/** Checks the same, and records it once. */
-async function isStopped(deps: LogDeps, head: LogHead): Promise<boolean> {
+/** Checks the same, records it once, and says so at each start. */
+async function isStopped(deps: LogDeps, head: LogHead, starts: boolean): Promise<boolean> {
   if (!isRolledBack(deps, head)) return false
   if (head.rolled_back_at === undefined) await stopLog(deps, head)
+  else if (starts) warnStopped(deps, head)
   return true
+}
+
+function warnStopped({ log }: LogDeps, { origin, size }: LogHead): void {
+  log.error({ origin, size }, 'log_rolled_back: the log signs nothing more; run: countersign doctor')
 }
 
 /** Stops a log, and records that: the entry comes first. */
@@ -229,7 +238,7 @@ export async function stopLog(deps: LogDeps, head: LogHead): Promise<void> {
     size,
   })
   await deps.logs.stop(head, at)
-  deps.log.error({ origin, size }, 'log_rolled_back: the log signs nothing more; run: countersign doctor')
+  warnStopped(deps, head)
 }
 
 /** Records something that happens once to a log, under an id that follows from that: repeated after a crash, it is one entry. */

@@ -89,7 +89,9 @@ export async function describeLogs(
   const key = deps.keys.ring().active('log', deps.clock.now())
   if (head === undefined || key === undefined) return undefined
   const { number, origin } = head
-  const vkey = formatVkey(await noteKey(origin, LOG_SIGNATURE, key.publicKey))
+  const next = formatVkey(await noteKey(origin, LOG_SIGNATURE, key.publicKey))
+  // A restore has made a key that will never sign for a log that it stopped.
+  const { vkey = next } = isRolledBack(deps, head) ? await signerOf(deps, head, head.note ?? '') : {}
   const ended = logs.slice(0, -1).map(async (log, at): Promise<FormerLog> => {
     const checkpoint = logs[at + 1]?.follows ?? ''
     return { number: log.number, origin: log.origin, ...(await signerOf(deps, log, checkpoint)), checkpoint }

@@ -47,7 +47,10 @@ it('signs nothing more once the store was restored, and goes on under another na
   expect(told.map(({ entry }) => entry)).toMatchObject([
     { subject: before.origin, detail: { size: before.size } },
   ])
-  expect(own.logged.filter(({ message }) => message.startsWith('log_rolled_back'))).toHaveLength(1)
+  // Each start says so.
+  expect(own.logged.filter(({ message }) => message.startsWith('log_rolled_back'))).toHaveLength(2)
+  // The restore has made another key, which this log never uses.
+  expect(await described(own)).toMatchObject({ origin: before.origin, vkey })
 
   expect(await renewLog(deps, CLI)).toMatchObject({ origin: `${before.origin}/log/2` })
   expect(await renewLog(deps, CLI)).toBeUndefined()
@@ -125,12 +128,20 @@ it('is followed by a monitor, which checks where it goes on; not without a word 
   await restoreStore(deps)
   expect(await monitor()).toEqual([
     2,
-    expect.stringMatching(/\/log\/checkpoint answered 503 \(log_rolled_back\)/),
+    expect.stringMatching(
+      /\/log\/checkpoint answered 503 \(log_rolled_back\): its store was restored, and its operator must renew the log; /,
+    ),
   ])
 
   // Somebody else holds a longer checkpoint than this monitor, and than the store.
   expect(longer.size).toBeGreaterThan(first.size)
   await renewLog(deps, CLI, { note: longer.note })
+  expect(await monitor()).toEqual([
+    2,
+    expect.stringMatching(
+      /\/log\/2\/checkpoint answered 404 \(not_found\): a new log has one within seconds; /,
+    ),
+  ])
   const second = await logNews(own)
   const ended = `${first.origin} ended with ${longer.size} entries and goes on as ${second.origin}`
   const unnamed = [

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, inject, it } from 'vitest'
+import { composeWitnesses } from '../../../src/compose/compose-witnesses.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { startWitnessRounds } from '../../../src/flow/audit/ask-witnesses.ts'
 import { createSequencer } from '../../../src/flow/audit/log.ts'
@@ -42,11 +43,19 @@ async function useWitnessed() {
     startWitness,
     run: (...command: string[]) => cli([...command, '--json'], { env }),
     /** Has as much happen, logs it, and asks the witness. */
-    async grow(records: number) {
+    async grow(records: number, asked = rounds) {
       await createRelay(deps, NO_LOOPS).run()
       await createAppender(deps)(Array.from({ length: records }, () => entryNumber(++news)))
       await createSequencer(deps).run()
-      await rounds.run()
+      await asked.run()
+    },
+    /** Asks as a service does that may not call this machine. */
+    async guardedRounds() {
+      const own = { baseUrl: service.url, production: false, callbackAllowPrivate: false }
+      const transparency = { entries: 'public', witnesses: rules.LOG_WITNESSES } as const
+      const guarded = startWitnessRounds({ ...deps, ...(await composeWitnesses({ ...own, transparency })) })
+      guarded.stop()
+      return guarded
     },
     async metrics() {
       const text = await (await fetch(`http://127.0.0.1:${METRICS_PORT}/metrics`)).text()
@@ -132,7 +141,7 @@ it('says of each witness what it cosigned and since when it fails; a store put b
   expect(await examined('Log')).toMatchObject({
     status: 'fail',
     detail: expect.stringMatching(/^log_rolled_back/),
-    fix: expect.stringMatching(/Then: countersign log renew/),
+    fix: expect.stringMatching(/Then: countersign log renew --after <its file>, or --after none if/),
   })
   const told = await run('audit', 'list', '--type', 'log.rollback_detected')
   expect(JSON.parse(told.stdout.trim())).toMatchObject({ subject: origin, detail: { size: size + 2 } })
@@ -140,7 +149,7 @@ it('says of each witness what it cosigned and since when it fails; a store put b
   await grow(3)
   expect(await sizeOf()).toBe(stopped)
 
-  expect((await run('log', 'renew')).json()).toMatchObject({ origin: `${origin}/log/2` })
+  expect((await run('log', 'renew', '--after', 'none')).json()).toMatchObject({ origin: `${origin}/log/2` })
   await grow(0)
   expect(await status()).toMatchObject({ rolled_back: false, witnesses: [{ size: 0, failing }] })
   await trust(vkey, (await described(service)).vkey)
@@ -151,4 +160,14 @@ it('says of each witness what it cosigned and since when it fails; a store put b
   expect(await status()).toMatchObject({ witnesses: [{ size: await sizeOf(), failing: null }] })
   const note = await (await fetch(`${service.url}/log/2/checkpoint`)).text()
   expect(note).toContain(`\n— witness.example.com `)
+
+  await grow(1, await ran.guardedRounds())
+  const blocked =
+    'blocked: its URL must be a public https: address of another host; outside production, CALLBACK_ALLOW_PRIVATE=1 allows others'
+  // Not an error with a stack: it happens every day.
+  expect(service.logged.map(({ fields }) => fields.error)).toContain(blocked)
+  expect(await examined('Witness')).toMatchObject({
+    detail: expect.stringMatching(new RegExp(`at first: ${blocked}$`)),
+    fix: 'Correct its URL in LOG_WITNESSES, or set CALLBACK_ALLOW_PRIVATE=1 for a trial: docs/witness.md',
+  })
 })
