@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../domain/parse-json.ts'
 import { readBundle } from '../signing/bundle.ts'
-import type { OpenedCheckpoint } from '../signing/log/checkpoint.ts'
+import { type OpenedCheckpoint, parseProof } from '../signing/log/checkpoint.ts'
 import { NoteError } from '../signing/log/note.ts'
 import { quorumMet, type TrustPolicy } from '../signing/log/policy.ts'
 import { placeOf } from '../signing/verify-bundle.ts'
-import { keepEvidence, readState, type State, writeState } from './monitor-state.ts'
+import { keepEvidence, readLeaves, readState, type State, writeState } from './monitor-state.ts'
 import { readPolicy } from './policy-file.ts'
 import { readTexts } from './read-input.ts'
 import {
+  beginsWith,
   FORKED,
   fetchBytes,
   findLogs,
@@ -37,6 +38,8 @@ export interface MonitorOptions {
 interface Finding {
   check: 'signature' | 'append_only' | 'renewed' | 'witnesses' | 'age' | 'receipts' | 'mine'
   ok: boolean
+  /** Receipts of a log that ended, which a restore lost: nothing is wrong with them. */
+  lost?: true
   message: string
 }
 
@@ -54,13 +57,17 @@ export async function runMonitor(address: string, options: MonitorOptions): Prom
   const hours = readCount('--max-age', options.maxAge, 8_760)
   const policy = await readPolicy(options.policy)
   const before = await readState(options.state)
-  const watched = await watch(await findLogs(address, before), policy, options.state, before)
+  const { logs, all } = await findLogs(address, before)
+  const watched = await watch(logs, policy, options.state, before)
   if (watched.log === undefined) return resultOf(watched.findings)
   const { findings, log } = watched
   const { head } = log
   findings.push(witnessed(head, policy), aged(head, hours))
-  const held = options.receipts === undefined ? undefined : await readReceipts(options.receipts, log)
-  if (held !== undefined) findings.push(held.finding)
+  const held =
+    options.receipts === undefined
+      ? undefined
+      : await readReceipts(options.receipts, { log, all, policy, state: options.state })
+  if (held !== undefined) findings.push(...held.findings)
   if (held !== undefined && options.mine !== undefined && options.audit !== undefined)
     findings.push(await findMine(options.mine, options.audit, held.decided))
   const known = before?.origin === head.origin ? before.size : 0
@@ -113,8 +120,12 @@ async function watchOne(
     if (log.startsWith(FORKED)) await keepEvidence(state, note)
     return { findings: [signature, { check: 'append_only', ok: false, message: log }] }
   }
-  const since = before === undefined ? 'read whole, for the first time' : `grown from ${before.size} entries`
+  const since = before === undefined ? 'read whole, for the first time' : grownFrom(before.size, head.size)
   return { findings: [signature, { check: 'append_only', ok: true, message: since }], log }
+}
+
+function grownFrom(known: number, size: number): string {
+  return size > known ? `grown from ${known} entries` : `still ${known} entries`
 }
 
 /** Checks that the next log goes on for one that ended. */
@@ -137,7 +148,8 @@ async function renewal(
 function resultOf(findings: readonly Finding[], head?: OpenedCheckpoint): CommandResult {
   const bad = findings.filter(({ ok }) => !ok)
   const lines = findings.map(
-    ({ check, ok, message }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${message}`,
+    ({ check, ok, lost, message }) =>
+      `${lost ? 'LOST' : ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${message}`,
   )
   return {
     value: { ok: bad.length === 0, origin: head?.origin, size: head?.size, checks: findings },
@@ -178,13 +190,22 @@ function aged({ cosignatures }: OpenedCheckpoint, hours: number): Finding {
 
 /** What the receipts in a folder prove. */
 interface Held {
-  finding: Finding
+  findings: Finding[]
   /** The ids of the requests that they are about. */
   decided: ReadonlySet<string>
 }
 
-/** Looks for the leaf of each bundle at its place in the log. */
-async function readReceipts(folder: string, { head, leaves }: WatchedLog): Promise<Held> {
+/** Where the receipts are looked for. */
+interface Looking {
+  log: WatchedLog
+  /** All logs of the service, those that ended first. */
+  all: readonly PlacedLog[]
+  policy: TrustPolicy
+  state: string
+}
+
+/** Looks for the leaf of each bundle at its place in the log. @throws CliError (usage) where there is none */
+async function readReceipts(folder: string, looking: Looking): Promise<Held> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     throw usageError(`--receipts: ${folder} cannot be read: ${error.code}.`)
   })
@@ -193,41 +214,91 @@ async function readReceipts(folder: string, { head, leaves }: WatchedLog): Promi
     .sort()
     .map((name) => join(folder, name))
   const decided = new Set<string>()
-  const wrong: string[] = []
+  const [wrong, lost]: [string[], string[]] = [[], []]
   let held = 0
   for await (const { name, text } of readTexts(paths, (line) => typeof readBundle(line) !== 'string')) {
     held += 1
     const bundle = readBundle(text)
-    const problem = typeof bundle === 'string' ? bundle : await missing(bundle, head, leaves)
-    if (problem !== undefined) wrong.push(`${oneLine(name)}: ${problem}`)
+    const found = typeof bundle === 'string' ? { problem: bundle } : await missing(bundle, looking)
+    if (found.problem !== undefined) wrong.push(`${oneLine(name)}: ${found.problem}`)
+    if (found.lost !== undefined) lost.push(`${oneLine(name)}: ${found.lost}`)
     if (typeof bundle === 'string') continue
     const { rid } = Object(parseJson(bundle.intent))
     decided.add(String(rid))
   }
-  const message = wrong.length > 0 ? wrong.join('; ') : `all ${held} receipts are in the log`
-  return { finding: { check: 'receipts', ok: wrong.length === 0, message }, decided }
+  // A wrong folder would be well for ever.
+  if (held === 0)
+    throw usageError(`--receipts: ${oneLine(folder)} has no bundle; name the folder with yours.`)
+  const all = lost.length > 0 ? `the other ${held - lost.length}` : `all ${held}`
+  const message = wrong.length > 0 ? wrong.join('; ') : `${all} receipts are in the log`
+  const findings: Finding[] = [{ check: 'receipts', ok: wrong.length === 0, message }]
+  if (lost.length > 0) findings.push({ check: 'receipts', ok: true, lost: true, message: lost.join('; ') })
+  return { findings, decided }
 }
 
 type Bundle = Exclude<ReturnType<typeof readBundle>, string>
 
-async function missing(
-  bundle: Bundle,
-  { origin }: OpenedCheckpoint,
-  leaves: readonly Uint8Array[],
-): Promise<string | undefined> {
-  if (bundle.log === undefined) return 'it has no place in a log; get it again with ?log=logged'
+/** What is wrong with a receipt, or how a restore lost its entry. */
+interface Missing {
+  problem?: string
+  lost?: string
+}
+
+async function missing(bundle: Bundle, looking: Looking): Promise<Missing> {
+  const { head, leaves } = looking.log
+  const bad = (problem: string): Missing => ({ problem })
+  if (bundle.log === undefined) return bad('it has no place in a log; get it again with ?log=logged')
   try {
-    const { leaf: wanted, index, ...place } = await placeOf(bundle, bundle.log)
+    const { leaf: wanted, index, origin } = await placeOf(bundle, bundle.log)
     // Of a log that ended: the entries of the first one stand one place later in those that go on for it.
     const again = [index, index + 1].some((at) => isAt(leaves, at, wanted))
-    if (place.origin !== origin)
-      return again ? undefined : `it is in the log ${oneLine(place.origin)}, and not in this one`
+    if (origin !== head.origin)
+      return again ? {} : await lostOf({ ...parseProof(bundle.log.proof), wanted, index, origin }, looking)
     if (index >= leaves.length)
-      return `its place ${index} is behind the checkpoint; run this again in a minute`
-    return isAt(leaves, index, wanted) ? undefined : `place ${index} of the log holds something else`
+      return bad(`its place ${index} is behind the checkpoint; run this again in a minute`)
+    return isAt(leaves, index, wanted) ? {} : bad(`place ${index} of the log holds something else`)
   } catch (error) {
-    if (error instanceof NoteError) return error.message
+    if (error instanceof NoteError) return bad(error.message)
     throw error
+  }
+}
+
+/**
+ * Looks for a receipt in the log that ended: a restore loses the entries that the copy did not have. It is no failure if that log signed
+ * it, ended behind it, and had it where this monitor saw it; and if the store that was put back had it no more.
+ */
+async function lostOf(
+  place: { origin: string; index: number; wanted: Uint8Array; checkpoint: string },
+  { all, policy, state, log }: Looking,
+): Promise<Missing> {
+  const { origin, index, wanted } = place
+  const name = oneLine(origin)
+  const bad = (why: string): Missing => ({ problem: `it is in the log ${name}, and not in this one${why}` })
+  const at = all.findIndex((one) => one.origin === origin)
+  const [ended, next] = [all[at], all[at + 1]]
+  if (ended?.last === undefined) return bad('')
+  const [signed, last] = [
+    await verifyCheckpoint(place.checkpoint, policy),
+    await verifyCheckpoint(ended.last, policy),
+  ]
+  const left = await verifyCheckpoint((await fetchBytes(`${ended.url}/checkpoint`)).toString(), policy)
+  if (typeof signed === 'string') return bad(`; ${signed}`)
+  if (typeof last === 'string') return bad(`; of its last checkpoint: ${last}`)
+  if (typeof left === 'string') return bad(`; ${left}`)
+  if (last.origin !== origin || left.origin !== origin) return bad('; its address shows another log')
+  const isHead = next?.origin === log.head.origin
+  const after = isHead ? log.leaves : await readLeaves(state, next?.origin ?? '')
+  if (after.length > 0 && !beginsWith(after, ended.last))
+    return bad('; what is said to be its last checkpoint is not the first entry of the next')
+  if (signed.size > last.size)
+    return bad(
+      `; it signed ${signed.size} entries, but is said to have ended with ${last.size}; ask its operator`,
+    )
+  if (index < left.size) return bad(', though the copy that was put back had it')
+  const kept = await readLeaves(state, origin)
+  if (index < kept.length && !isAt(kept, index, wanted)) return bad(', and was not seen there')
+  return {
+    lost: `was entry ${index} of the log ${name}, which ended with ${last.size} entries; the restore lost it, and this receipt still proves it`,
   }
 }
 

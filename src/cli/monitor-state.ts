@@ -38,6 +38,13 @@ export async function readState(path: string): Promise<State | undefined> {
   }
 }
 
+/** Reads the leaves that were seen of a log that ended. @returns none where there is no file */
+export async function readLeaves(path: string, origin: string): Promise<Uint8Array[]> {
+  const bytes = (await unlessMissing(readFile(leavesOf(path, origin)))) ?? Buffer.alloc(0)
+  const size = Math.floor(bytes.length / 32)
+  return Array.from({ length: size }, (_, at) => bytes.subarray(at * 32, at * 32 + 32))
+}
+
 /** The file with the leaves of a log: each log that goes on for another has its own, so that the old state is whole until the new one is. */
 export function leavesOf(path: string, origin: string): string {
   const [, number] = /\/log\/([0-9]+)$/.exec(origin) ?? []

@@ -37,19 +37,22 @@ const describedSchema = placed.extend({
 })
 
 /** Finds where to begin: at the log of the state, or at the address. @param address a service, or the prefix of a log
- * @returns the logs from there on, each of which goes on for the one before. Nothing is trusted yet
+ * @returns the logs from there on, each of which goes on for the one before, and all of the service. Nothing is trusted yet
  * @throws CliError */
-export async function findLogs(address: string, before: State | undefined): Promise<PlacedLog[]> {
+export async function findLogs(
+  address: string,
+  before: State | undefined,
+): Promise<{ logs: PlacedLog[]; all: PlacedLog[] }> {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(`${oneLine(address)} is no address; name a service, or the prefix of a log: https://…`)
   const { origin: host, pathname } = new URL(address)
   const path = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
-  const logs = await describedBy(host)
-  const known = logs.findIndex(({ origin }) => origin === before?.origin)
-  const named = logs.findIndex(({ url }) => url === host + path)
-  if (known >= 0) return logs.slice(known)
-  if (path === '' && logs.length > 0) return logs.slice(-1)
-  return named < 0 ? [{ url: `${host}${path || '/log'}` }] : logs.slice(named)
+  const all = await describedBy(host)
+  const known = all.findIndex(({ origin }) => origin === before?.origin)
+  const named = all.findIndex(({ url }) => url === host + path)
+  if (known >= 0) return { logs: all.slice(known), all }
+  if (path === '' && all.length > 0) return { logs: all.slice(-1), all }
+  return { logs: named < 0 ? [{ url: `${host}${path || '/log'}` }] : all.slice(named), all }
 }
 
 /** Returns the logs of a service, oldest first; none of another server. */
@@ -176,8 +179,7 @@ export function succeeds(
     return bad(
       `${seen} were seen before, so this is not its last checkpoint; ask its operator why, then begin another --state file`,
     )
-  const first = hashOnNode(leafHash(new TextEncoder().encode(last.note)))
-  if (!isAt(next.leaves, 0, first)) return bad('the first entry there is not its last checkpoint')
+  if (!beginsWith(next.leaves, last.note)) return bad('the first entry there is not its last checkpoint')
   const skipped = follows ? 1 : 0
   const [old, renewed] = [ended.leaves.slice(skipped), next.leaves.slice(1)]
   const differs = old.findIndex((leaf, at) => !isAt(renewed, at, leaf))
@@ -185,6 +187,11 @@ export function succeeds(
   if (kept < Math.min(ended.head.size - skipped, renewed.length))
     return bad(`its entry ${kept + skipped} is another one there`)
   return { ok: true, message: `${how}; ${kept} of the ${old.length} entries that were seen are in it again` }
+}
+
+/** Checks whether the first entry of a log is that checkpoint, of the log for which it goes on. */
+export function beginsWith(leaves: readonly Uint8Array[], note: string): boolean {
+  return isAt(leaves, 0, hashOnNode(leafHash(new TextEncoder().encode(note))))
 }
 
 /** Checks whether the log has that leaf at that place. */

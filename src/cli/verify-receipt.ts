@@ -61,7 +61,9 @@ export async function runVerifyReceipt(
   const text = first?.text ?? ''
   if (isBundle(text)) return verifyOneBundle(text, trust, ofBundle)
   if ([options.policy, options.expectService, options.enrolment].some((one) => one !== undefined))
-    throw usageError(`${path} is not a bundle; --policy, --enrolment and --expect-service are for bundles.`)
+    throw usageError(
+      `${path} is not a bundle; --policy, --enrolment and --expect-service are for bundles. Download one with GET /api/v1/approvals/<id>/receipt.`,
+    )
   const check = (json: unknown): VerifyResult =>
     heldToIntent(verifyReceiptJson(json, trust.keys, asked), asked)
   const { result, shown, votes, unsigned } = judgeTogether(parseUnambiguous(text), check)

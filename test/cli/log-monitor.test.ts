@@ -92,10 +92,12 @@ async function useLog(first: SmallLog) {
 
 it('follows a log that only grows, and says of every other what it did', async () => {
   const log = await smallLog('log.example.com/m')
-  const { state, shown, trust, monitor } = await useLog(log)
+  const { state, command, shown, trust, monitor } = await useLog(log)
   shown.size = 600
   expect(await monitor()).toEqual([0])
   expect(shown.asked).toEqual(['checkpoint', 'tile/0/000', 'tile/0/001', 'tile/0/002.p/88'])
+  const still = { check: 'append_only', ok: true, message: 'still 600 entries' }
+  expect((await cli(command)).json().checks).toContainEqual(still)
   shown.size = 700
   const former = await noteKey(log.origin, LOG_SIGNATURE, publicKeyOf(new Uint8Array(32).fill(8)))
   await trust('none', `log ${formatVkey(former)}\n`)
@@ -183,6 +185,7 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
   const look = () => monitor('--receipts', receipts)
   const hold = (name: string, value: object) => writeFile(join(receipts, name), canonicalize(value))
   shown.size = 20
+  expect(await look()).toEqual([2, 'usage', expect.stringMatching(/has no bundle; name the folder with/)])
   await hold('a.json', { ...bundle, log: { record, proof: log.place(7, 10) } })
   expect(await look()).toEqual([0])
   const { rid } = JSON.parse(bundle.intent)
@@ -208,8 +211,9 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
     [{ ...bundle, log: { record, proof: log.place(7, 30) } }, undefined],
     [{ ...bundle, log: { record, proof: log.place(8, 30) } }, /is not in the tree of its checkpoint/],
     [{ format: 'countersign.receipt/v9' }, /is not a bundle of the format/],
+    ['{"status":"approved","decision":{}}', /^.*b\.json: .* Download that with GET \/api\/v1\/approvals\//],
   ] as const) {
-    await hold('b.json', change)
+    await (typeof change === 'string' ? writeFile(join(receipts, 'b.json'), change) : hold('b.json', change))
     expect(await look()).toEqual(
       message === undefined ? [0] : [1, 'receipts', expect.stringMatching(message)],
     )
@@ -224,6 +228,43 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
     renewed.shown.size = 20
     expect(await renewed.monitor('--receipts', receipts)).toEqual(found)
   }
+  // The monitor saw 30 entries; then the store was put back to 25, and the receipt is of one of those that it lost.
+  const lossy = await smallLog(origin, undefined, new Map([[27, entry]]))
+  const last = lossy.checkpoint(30)
+  const again = Array.from({ length: 25 }, (_, at) => [at + 1, Buffer.from(`entry ${at}`)] as const)
+  const next = await smallLog(`${origin}/log/2`, undefined, new Map([[0, Buffer.from(last)], ...again]))
+  const ended = await useLog(lossy)
+  await ended.trust('none', `log ${next.vkey}\n`)
+  ended.shown.size = 30
+  expect(await ended.monitor()).toEqual([0])
+  Object.assign(ended.shown, { size: 25, next: { log: next, size: 40, last } })
+  await hold('a.json', { ...bundle, log: { record, proof: lossy.place(27, 29) } })
+  const [json, text] = [ended.command, ended.command.slice(0, -1)]
+  for (const state of [ended.state, join(folder, 'of-a-new-monitor.json')]) {
+    const run = await cli([...json, '--receipts', receipts, '--state', state])
+    const [, lost] = run.json().checks.filter(({ check }: { check: string }) => check === 'receipts')
+    expect([run.code, lost.ok, lost.lost]).toEqual([0, true, true])
+  }
+  expect((await cli([...text, '--receipts', receipts])).stdout).toMatch(
+    /^LOST {2}receipts {5}\S+a\.json: was entry 27 of the log log\.example\.com\/r, which ended with 30 entries; the restore lost it/m,
+  )
+  const fork = await smallLog(origin, undefined, new Map([[28, entry]]))
+  for (const [proof, size, why] of [
+    [lossy.place(27, 31), 25, /; it signed 31 entries, but is said to have ended with 30; ask its operator$/],
+    [lossy.place(27, 30), 28, /, though the copy that was put back had it$/],
+    [fork.place(28, 30), 25, /, and was not seen there$/],
+  ] as const) {
+    ended.shown.size = size
+    await hold('a.json', { ...bundle, log: { record, proof } })
+    expect(await ended.monitor('--receipts', receipts)).toEqual([1, 'receipts', expect.stringMatching(why)])
+  }
+  ended.shown.next = { log: next, size: 40, last: lossy.checkpoint(29) }
+  expect(await ended.monitor('--receipts', receipts)).toEqual([
+    1,
+    'receipts',
+    expect.stringMatching(/; what is said to be its last checkpoint is not the first entry of the next$/),
+  ])
+  await hold('a.json', { ...bundle, log: { record, proof: log.place(7, 10) } })
   // A service that signed a decision, proved it to one, and showed the others a log without it.
   const hidden = await useLog(await smallLog(origin))
   hidden.shown.size = 20
