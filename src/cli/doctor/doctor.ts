@@ -198,9 +198,8 @@ function witnessCheck(witness: WitnessOfLog): Check {
   const { name, url, failing } = witness
   const detail = `${name}: ${describeWitness(witness)}`
   if (failing === undefined) return ok('Witness', detail)
-  // The first reason may have passed since, but an address that is refused was never called.
   const fix = failing.why.startsWith('blocked')
-    ? 'Correct its URL in LOG_WITNESSES, or set CALLBACK_ALLOW_PRIVATE=1 for a trial: docs/witness.md'
+    ? 'Correct its URL in LOG_WITNESSES, or set CALLBACK_ALLOW_PRIVATE=1 for a trial. Once that is done, ask its operator: docs/witness.md'
     : `Ask its operator whether it runs at ${url} and knows this log: docs/witness.md`
   return warn('Witness', detail, fix)
 }

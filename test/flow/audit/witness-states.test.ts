@@ -168,6 +168,6 @@ it('says of each witness what it cosigned and since when it fails; a store put b
   expect(service.logged.map(({ fields }) => fields.error)).toContain(blocked)
   expect(await examined('Witness')).toMatchObject({
     detail: expect.stringMatching(new RegExp(`at first: ${blocked}$`)),
-    fix: 'Correct its URL in LOG_WITNESSES, or set CALLBACK_ALLOW_PRIVATE=1 for a trial: docs/witness.md',
+    fix: 'Correct its URL in LOG_WITNESSES, or set CALLBACK_ALLOW_PRIVATE=1 for a trial. Once that is done, ask its operator: docs/witness.md',
   })
 })
