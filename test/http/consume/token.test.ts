@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { decodeProtectedHeader, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagePath } from '../../../src/config/package-path.ts'
 import { giveToken } from '../../../src/flow/audit/approval-token.ts'
@@ -47,13 +50,17 @@ async function tokenOf(id: string, body: object = {}): Promise<string> {
 
 const jwks = async () => Object((await send(service, '/.well-known/jwks.json')).body)
 
-/** Checks a token as docs/receipts.md asks of a gateway. */
+const [, LINES = ''] =
+  /^```js\n([\s\S]*?)^```$/m.exec(readFileSync(packagePath('docs/receipts.md'), 'utf8')) ?? []
+const JOSE = pathToFileURL(createRequire(import.meta.url).resolve('jose')).href
+
+/** The lines of docs/receipts.md for a gateway. */
+const gateway: {
+  readToken(token: string, on: { keys: object[]; service: string; gateway: string }): Promise<JWTPayload>
+} = await import(`data:text/javascript,${encodeURIComponent(LINES.replace("'jose'", `'${JOSE}'`))}`)
+
 async function check(token: string) {
-  const { keys } = await jwks()
-  const ours = createLocalJWKSet({ keys: keys.filter((key: { purpose: string }) => key.purpose === 'token') })
-  const rules = { algorithms: ['EdDSA'], typ: 'human-approval+jwt', issuer: service.url, audience: aud }
-  return (await jwtVerify(token, ours, { ...rules, maxTokenAge: 300, requiredClaims: ['exp', 'jti'] }))
-    .payload
+  return gateway.readToken(token, { ...(await jwks()), service: service.url, gateway: aud })
 }
 
 /** Where the bundle of that decision proves it to be. */
@@ -269,6 +276,17 @@ const JUDGES: [library: string, program: string | undefined, args: string[]][] =
   ['PyJWT', process.env.COUNTERSIGN_PYTHON, [packagePath('test/judges/approval_token.py')]],
   ['golang-jwt', process.env.TOKEN_JUDGE, []],
 ]
+
+it('is judged so by the lines of the documents, too', async () => {
+  const { all, verdicts } = await cases()
+  const said = all.map(({ token, keys, iss, aud }) =>
+    gateway.readToken(token, { keys, service: iss, gateway: aud }).then(
+      ({ jti, intent_sha256 }) => `${jti} ${intent_sha256}`,
+      () => 'refused',
+    ),
+  )
+  expect(await Promise.all(said)).toEqual(verdicts)
+})
 
 describe.each(JUDGES)('%s, as a gateway', (_library, program = '', args) => {
   it.skipIf(program === '')('accepts the token and refuses every other', async () => {
