@@ -52,7 +52,7 @@ function reading(request: PendingRequest, checked: CheckedReview): HTMLElement[]
       request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'),
       canDecide(request)
         ? wayToDecide(review.id, actionId)
-        : review.why_not === 'held_after_restore'
+        : review.held
           ? heldNotice()
           : p('You have no factor to confirm it with. ', link('/account', 'Set up a passkey or codes'), '.'),
     ),

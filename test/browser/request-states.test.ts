@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { describeInBrowser, stopClock, type Visitor } from '../support/browser.ts'
+import { sampleDecided } from '../support/page-history-answers.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -14,6 +15,7 @@ const VOTE: Review['votes'][number] = {
   comment: 'Checked the backup first.',
 }
 const TWO = { needed: 2, approved: 1 }
+const HELD = 'Neither is possible until the operator runs “countersign restore confirm”.'
 
 const STATES: [name: string, review: Partial<Review>, heading: string, sentence: string][] = [
   [
@@ -40,6 +42,8 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
     'Waiting for a decision',
     'This request must be decided with a passkey. Add a passkey, then come back.',
   ],
+  ['held', { may_decide: false, held: true, methods: [] }, 'Waiting for a decision', HELD],
+  ['approved, and held', { ...sampleDecided(), held: true }, 'Approved', HELD],
   [
     'no allowed factor',
     { may_decide: false, why_not: 'method_not_enrolled', methods: [] },
@@ -52,12 +56,7 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
     'Waiting for a decision',
     'You can follow this request here, but you cannot decide it.',
   ],
-  [
-    'sandbox',
-    { may_decide: false, sandbox: true },
-    'Waiting for a decision',
-    'A sandbox request is decided automatically.',
-  ],
+  ['sandbox', { may_decide: false, sandbox: true }, 'Waiting for a decision', 'decided automatically.'],
 ]
 
 describeInBrowser('the states of a request', () => {

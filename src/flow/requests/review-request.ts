@@ -5,7 +5,7 @@ import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import { kindOf } from '../../domain/likeness.ts'
-import { type ApprovalRequest, cardSubjectOf } from '../../domain/request.ts'
+import { type ApprovalRequest, cardSubjectOf, usableUntil } from '../../domain/request.ts'
 import { isHeldBy } from '../../domain/restore.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { Principal, Review, Waiting } from '../../domain/views.ts'
@@ -42,12 +42,19 @@ export async function reviewRequest(
     mayDecide: refused === undefined,
     ...(refused === undefined ? {} : { whyNot: refused.code }),
     methods: concerned ? methodsFor(request, decider) : [],
-    ...given({ onBehalfOf, told }),
+    ...given({ onBehalfOf, told, held: isOpen(request, deps.clock.now()) ? decider.held : undefined }),
     notReachable: await approversNotReached(deps, request),
     keyRevoked: (await askedByRevoked(deps, [request])).has(request.id),
     sameAddress: request.status === 'pending' && comesFromAsker(request, address),
     serverTime: deps.clock.now(),
   }
+}
+
+/** Checks whether it can be decided or, once approved, be used. */
+function isOpen(request: ApprovalRequest, now: Date): boolean {
+  const { status, consumed_at } = request
+  if (status !== 'approved') return status === 'pending'
+  return consumed_at === undefined && now < (usableUntil(request) ?? Infinity)
 }
 
 /**

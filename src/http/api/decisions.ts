@@ -137,6 +137,10 @@ export const reviewAnswer = z
     on_behalf_of: principalAnswer.nullable(),
     may_decide: z.boolean(),
     why_not: z.enum(WHY_NOT).optional().meta({ description: 'Why the signed-in person cannot decide.' }),
+    held: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Held after a restore (`held_after_restore`): neither decided nor used.' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
     outcome_goes_to: z
       .strictObject({
@@ -240,6 +244,7 @@ export function presentReview(
     approver: mine?.approver ?? null,
     may_decide: review.mayDecide,
     why_not: WHY_NOT.find((code) => code === review.whyNot),
+    held: review.held,
     methods: review.methods,
     on_behalf_of: presentPrincipal(review.onBehalfOf, person),
     outcome_goes_to: review.told,

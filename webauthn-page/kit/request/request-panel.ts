@@ -30,7 +30,8 @@ function titleOf(review: Review): string {
 }
 
 function body(review: Review, decide: (review: Review) => HTMLElement, person: WritePerson): HTMLElement[] {
-  if (review.decision !== undefined) return [receiptView(review, review.decision, person)]
+  const held = review.held ? [heldNotice()] : []
+  if (review.decision !== undefined) return [...held, receiptView(review, review.decision, person)]
   if (review.status !== 'pending') return [p(finalSentence(review))]
   return [review.may_decide ? decide(review) : whyNot(review)]
 }
@@ -43,12 +44,12 @@ function finalSentence(review: Review): string {
 }
 
 /** Explains why the person may not decide, and what they can do. */
-function whyNot({ why_not, sandbox }: Review): HTMLElement {
+function whyNot({ why_not, held, sandbox }: Review): HTMLElement {
   const lacking = LACKING[why_not ?? '']
   if (lacking !== undefined) return addPasskey(lacking)
   if (why_not === 'already_voted')
     return p('Your vote is recorded. This page shows the other votes when they come.')
-  if (why_not === 'held_after_restore') return heldNotice()
+  if (held) return heldNotice()
   if (why_not === 'not_confirmed')
     return p(
       'Only people confirmed by the operator may decide this request, and you are not. The operator runs “countersign user confirm”.',
@@ -60,11 +61,11 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
   )
 }
 
-/** Says why a request that is pending cannot be decided after a restore. */
+/** Says why a request cannot be decided, or its approval be used, after a restore. */
 export function heldNotice(): HTMLElement {
   return notice(
     'warning',
-    'this request is held. The service was restored from a backup, and you or others may have decided this request after the backup was made. The operator of the service must first confirm or withdraw it.',
+    'this request is held. The service was restored from a backup, and this request may have been decided, or its approval used, after the backup was made. Neither is possible until the operator runs “countersign restore confirm”.',
   )
 }
 
