@@ -35,7 +35,7 @@ const MOST_VOTES = 100
 export function readBundle(json: unknown): Bundle | string {
   const value = typeof json === 'string' ? parseCanonical(json) : json
   if (value === undefined)
-    return 'This is not the RFC 8785 text of a bundle. Download that with GET /api/v1/approvals/<id>/receipt (other answers of the API are none), and pass it on byte for byte, never formatted.'
+    return 'This is not the text of a bundle; download that with GET …/receipt, and pass it on byte for byte, never formatted.'
   if (!isRecord(value) || value.format !== BUNDLE_FORMAT)
     return `This is not a bundle of the format ${BUNDLE_FORMAT}.`
   const fault = faultOf(value)

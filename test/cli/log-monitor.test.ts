@@ -211,7 +211,7 @@ it('looks for each receipt at its place, and for decisions that have none', asyn
     [{ ...bundle, log: { record, proof: log.place(7, 30) } }, undefined],
     [{ ...bundle, log: { record, proof: log.place(8, 30) } }, /is not in the tree of its checkpoint/],
     [{ format: 'countersign.receipt/v9' }, /is not a bundle of the format/],
-    ['{"status":"approved","decision":{}}', /^.*b\.json: .* Download that with GET \/api\/v1\/approvals\//],
+    ['{"status":"approved","decision":{}}', /^.*b\.json: .* download that with GET …\/receipt,/],
   ] as const) {
     await (typeof change === 'string' ? writeFile(join(receipts, 'b.json'), change) : hold('b.json', change))
     expect(await look()).toEqual(

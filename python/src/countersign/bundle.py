@@ -413,8 +413,8 @@ def _read_bundle(text: Union[str, bytes]) -> Dict[str, Any]:
         value = parse_canonical(text.decode("utf-8") if isinstance(text, bytes) else text)
     except ValueError as error:
         message = (
-            "This is not the RFC 8785 text of a bundle. Download that with GET /api/v1/approvals/<id>/receipt "
-            "(other answers of the API are none), and pass it on byte for byte, never formatted."
+            "This is not the text of a bundle; download that with GET \u2026/receipt, "
+            "and pass it on byte for byte, never formatted."
         )
         raise _Broken("shape", message) from error
     if not isinstance(value, dict) or value.get("format") != "countersign.receipt/v1":
