@@ -169,6 +169,8 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       /^Approved\s+Deploy release 4.2 to production\s/,
     )
     expect(await lately.getByRole('row').nth(1).innerText()).toContain('Ana Pereira · Passkey')
+    const all = await lately.getByRole('link', { name: 'All requests' }).boundingBox()
+    expect((await next.boundingBox())?.y).toBeGreaterThan((all?.y ?? 0) + (all?.height ?? 0) + 8)
     expect(await axeViolations(page)).toEqual([])
     const again = await ask(service, rawKey, { action: 'Deploy version 1.4.3' })
     await page.reload()
